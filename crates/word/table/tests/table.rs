@@ -395,10 +395,7 @@ fn random_parts_of_a_slab_agree_with_the_naive_model() {
         }
     }
     s.check().unwrap();
-    assert!(
-        parts > steps / 8,
-        "only {parts} parts were decided at once"
-    );
+    assert!(parts > steps / 8, "only {parts} parts were decided at once");
 }
 
 #[test]
