@@ -91,6 +91,9 @@ pub(crate) struct Regions {
     cuts: BTreeMap<u64, u32>,
 }
 
+/// Holdings of a sheet, besides the one of most words.
+const KINDS: usize = 16;
+
 /// What has become of a piece: where a holding was changed in its place, only the edition differs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moved {
@@ -349,48 +352,124 @@ impl Regions {
         }
     }
 
-    /// Has `part` of a region with a cut at both ends, which is at `place`, go from `off` to `on`, or back; with `is_on` to `on`.
-    /// Nothing changes, and the answer is no, unless the words that are not `on` of something have `off`, and each word of
-    /// `part` what it is to leave.
+    /// The runs of `part` with what each has and is to have, once `subject` holds `grant` there: for a part of a sheet at
+    /// `place`, which is made if it is a region. None if the part is no part of that, or `is_plain` says no to one of them.
+    /// Nothing that anybody sees has changed.
     #[inline]
-    pub(crate) fn switch(
+    pub(crate) fn steps(
         &mut self,
         place: Place,
         part: Range,
-        (off, on): (HoldingId, HoldingId),
-        is_on: bool,
-    ) -> bool {
+        (subject, grant): (Subject, Grant),
+        is_plain: impl Fn(&Holding) -> bool,
+    ) -> Option<Few<(Range, HoldingId, HoldingId)>> {
         let number = match self.by_start.get(place).1.get() {
             Err(number) => number,
-            Ok(found) if found == off => self.fold(place, off),
-            Ok(_) => return false,
+            Ok(off) => self.fold_one(place, off),
         };
-        let Some(sheet) = self.sheets.get_mut(number) else {
-            return false;
-        };
-        if sheet.off != off || !sheet.range.covers(part) {
-            return false;
+        let sheet = self.sheets.get_mut(number)?;
+        if !sheet.range.covers(part) {
+            return None;
         }
-        let kind = match sheet.kind(on) {
-            Some(kind) => kind,
-            None => {
-                self.holdings.gain(on);
-                sheet.add_kind(on)
+        let mut steps = Few::new();
+        let mut left = Some(part);
+        while let Some(rest) = left {
+            let (run, from) = sheet.run(rest);
+            left = Range::between(run.end(), rest.end());
+            if !is_plain(self.holdings.get(from)) {
+                return None;
             }
-        };
-        let may = sheet.may_switch(part, kind, is_on);
-        if may {
-            sheet.switch(part, kind, is_on);
+            let to = self.holdings.with(from, subject, grant, false);
+            if to != sheet.off && sheet.kind(to).is_none() {
+                if sheet.kinds.len() >= KINDS {
+                    // It may be one of a run before this one, to which nothing has gone yet.
+                    let is_first = run.start() == part.start();
+                    let gone = if is_first { sheet.prune() } else { Vec::new() };
+                    gone.into_iter().for_each(|kind| self.holdings.lose(kind));
+                }
+                self.holdings.gain(to);
+                if sheet.kinds.len() >= KINDS {
+                    self.holdings.lose(to);
+                    return None;
+                }
+                sheet.add_kind(to);
+            }
+            steps.push((run, from, to));
         }
-        may
+        Some(steps)
+    }
+
+    /// Takes one of these steps.
+    #[inline]
+    pub(crate) fn step(&mut self, place: Place, (run, from, to): (Range, HoldingId, HoldingId)) {
+        if let Err(number) = self.by_start.get(place).1.get()
+            && let Some(sheet) = self.sheets.get_mut(number)
+        {
+            sheet.switch(run, from, to);
+        }
     }
 
     /// Makes a sheet of a region.
     #[cold]
-    fn fold(&mut self, place: Place, off: HoldingId) -> u32 {
+    fn fold_one(&mut self, place: Place, off: HoldingId) -> u32 {
         let entry = self.sheets.add(self.region(place), off);
         self.by_start.set(place, entry);
         entry.get().err().unwrap_or_default()
+    }
+
+    /// Makes a sheet of all regions in `range`, if there are few holdings, and nobody wants a region to begin between its ends.
+    #[cold]
+    pub(crate) fn fold(&mut self, range: Range) -> Option<Place> {
+        let mut inside = self.cuts.range(range.start() + 1..range.end());
+        if inside.next().is_some() {
+            return None;
+        }
+        self.unfold(range);
+        let begins = |word| {
+            let place = self.by_start.floor(word)?;
+            (self.by_start.get(place).0 == word).then_some(place)
+        };
+        begins(range.start())?;
+        if range.end() != self.space.end() {
+            begins(range.end())?;
+        }
+        let runs: Vec<(Range, HoldingId)> = self.numbered(range).collect();
+        let off = runs.iter().max_by_key(|(run, _)| run.count())?.1;
+        let mut kinds: Vec<HoldingId> = runs.iter().map(|(_, id)| *id).collect();
+        kinds.sort_unstable_by_key(|id| id.get());
+        kinds.dedup();
+        if kinds.len() > KINDS {
+            return None;
+        }
+        // Before anybody loses one: what nobody has may be forgotten.
+        self.holdings.gain(off);
+        let entry = self.sheets.add(range, off);
+        if let Err(number) = entry.get()
+            && let Some(sheet) = self.sheets.get_mut(number)
+        {
+            for kind in kinds.into_iter().filter(|kind| *kind != off) {
+                self.holdings.gain(kind);
+                sheet.add_kind(kind);
+            }
+            for (run, id) in runs {
+                sheet.switch(run, off, id);
+            }
+        }
+        while let Some(first) = self.by_start.floor(range.start())
+            && let Some(next) = self.by_start.next(first)
+            && self.by_start.get(next).0 < range.end()
+        {
+            if let Some(id) = self.id_at(next) {
+                self.holdings.lose(id);
+            }
+            self.by_start.remove(next);
+        }
+        let first = self.by_start.floor(range.start())?;
+        if let Some(id) = self.id_at(first) {
+            self.holdings.lose(id);
+        }
+        self.by_start.set(first, entry);
+        Some(first)
     }
 
     fn is_cut(&self, word: u64) -> bool {
@@ -464,14 +543,6 @@ impl Regions {
         self.by_start.get(place).1.get().ok()
     }
 
-    /// What words at a place have of which no part is switched.
-    pub(crate) fn off_at(&self, place: Place) -> Option<HoldingId> {
-        match self.by_start.get(place).1.get() {
-            Ok(id) => Some(id),
-            Err(number) => Some(self.sheets.get(number)?.off),
-        }
-    }
-
     /// As long as this stays the same, every [`Place`] stays true, and regions stay where they are.
     pub(crate) fn shape(&self) -> u64 {
         self.by_start.shape()
@@ -508,11 +579,6 @@ impl Regions {
         ids.dedup();
         ids.into_iter()
             .map(|id| (self.holdings.number(id), self.holdings.get(id)))
-    }
-
-    /// The holding that `from`, which is kept, is once `subject` holds `grant`.
-    pub(crate) fn with(&mut self, from: HoldingId, subject: Subject, grant: Grant) -> HoldingId {
-        self.holdings.with(from, subject, grant, false)
     }
 
     /// Keeps a holding, and its number, as they are until it is [let go](Self::let_go).

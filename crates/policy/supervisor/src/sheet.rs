@@ -10,7 +10,7 @@
 //!
 //! A word whose bit is in no kind has `off`. A word's bit is in one kind at most, and then in `any`. So a grant of a part and
 //! its revocation look at bits and write bits, whatever the part's length and wherever it begins. All other changes of these words
-//! first make regions of the sheet ([`Regions::unfold`](crate::region::Regions)).
+//! first make regions of the sheet ([`Regions::unfold`](crate::region::Regions)), and the next parts make a sheet of the regions.
 
 use crate::holdings::HoldingId;
 use alloc::vec;
@@ -117,24 +117,30 @@ impl Sheet {
         self.kinds.len() - 1
     }
 
-    /// Whether a part can go from `off` to a kind (`on`), or back: every word of it has the one that it is to leave.
+    /// Gives a part another holding. Whoever calls this sees to it that there is a kind for it.
     #[inline]
-    pub(crate) fn may_switch(&self, part: Range, kind: usize, on: bool) -> bool {
-        let (from, to) = self.places(part);
-        match on {
-            true => self.any.is_all(from, to, false),
-            false => self.kinds[kind].words.is_all(from, to, true),
+    pub(crate) fn switch(&mut self, part: Range, from: HoldingId, to: HoldingId) {
+        let (first, end) = self.places(part);
+        for kind in &mut self.kinds {
+            if kind.on == from || kind.on == to {
+                kind.words.set(first, end, kind.on == to);
+            }
+        }
+        if (from == self.off) != (to == self.off) {
+            self.any.set(first, end, to != self.off);
         }
     }
 
-    /// Does that.
-    #[inline]
-    pub(crate) fn switch(&mut self, part: Range, kind: usize, on: bool) {
-        let (from, to) = self.places(part);
-        self.any.set(from, to, on);
-        self.kinds[kind].words.set(from, to, on);
+    /// Takes kinds away that no word has, and says which.
+    pub(crate) fn prune(&mut self) -> Vec<HoldingId> {
+        let gone = |kind: &Kind| kind.words.0.iter().all(|cell| *cell == 0);
+        let all = core::mem::take(&mut self.kinds);
+        let (gone, kept): (Vec<Kind>, Vec<Kind>) = all.into_iter().partition(gone);
+        self.kinds = kept;
+        gone.into_iter().map(|kind| kind.on).collect()
     }
 
+    #[inline]
     pub(crate) fn at(&self, word: u64) -> HoldingId {
         let at = word - self.range.start();
         if !self.any.get(at) {
@@ -145,6 +151,7 @@ impl Sheet {
     }
 
     /// The first words of `range` that have the same.
+    #[inline]
     pub(crate) fn run(&self, range: Range) -> (Range, HoldingId) {
         let id = self.at(range.start());
         let (from, to) = self.places(range);
@@ -191,19 +198,6 @@ impl Bits {
     }
 
     #[inline]
-    fn is_all(&self, from: u64, to: u64, value: bool) -> bool {
-        let (first, last, head, tail) = Bits::cells(from, to);
-        let wanted = if value { !0 } else { 0 };
-        let differs = |at: usize| self.0[at] ^ wanted;
-        if first == last {
-            return differs(first) & head & tail == 0;
-        }
-        let middle = self.0[first + 1..last].iter();
-        let middle = middle.fold(0, |all, cell| all | (cell ^ wanted));
-        (differs(first) & head) | middle | (differs(last) & tail) == 0
-    }
-
-    #[inline]
     fn set(&mut self, from: u64, to: u64, value: bool) {
         let (first, last, head, tail) = Bits::cells(from, to);
         let mut write = |at: usize, bits: u64| {
@@ -219,6 +213,7 @@ impl Bits {
     }
 
     /// Up to where all are as the one at `from`, or `to`.
+    #[inline]
     fn same_until(&self, from: u64, to: u64) -> u64 {
         let value = self.get(from);
         let mut at = from;
@@ -253,8 +248,6 @@ mod tests {
             let to = from + 1 + below(300 - from);
             let part = from as usize..to as usize;
             let value = below(2) == 1;
-            let same = list[part.clone()].iter().all(|one| *one == value);
-            assert_eq!(bits.is_all(from, to, value), same);
             let differs = |at: &u64| list[*at as usize] != list[from as usize];
             let end = (from..to).find(differs).unwrap_or(to);
             assert_eq!(bits.same_until(from, to), end);

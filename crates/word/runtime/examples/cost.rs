@@ -191,7 +191,7 @@ fn main() {
     let cells: &'static mut [u64; 32] = Box::leak(Box::new([0; 32]));
     let at: *mut u64 = cells.as_mut_ptr();
     let page = Box::leak(Box::new([0u64; 512])).as_mut_ptr();
-    let mut rows = [
+    let rows = [
         row("the host calls itself, directly", || {
             (0..CALLS).for_each(|_| {
                 black_box(direct());

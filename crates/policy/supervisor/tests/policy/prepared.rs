@@ -232,18 +232,33 @@ fn parts_of_what_is_prepared_come_and_go_by_themselves() {
         .unwrap();
     assert_eq!(s.grant_part(&kernel, one, words(5, 4)), Ok(true));
     assert_eq!(s.grant_part(&kernel, two, words(9, 2)), Ok(true));
-    // Somebody has a word of it already; more than was granted; outside; not by who has prepared it.
-    assert_eq!(s.grant_part(&kernel, two, words(8, 2)), Ok(false));
+    // It has a word of it already; more than was granted; outside; not by who has prepared it.
+    assert_eq!(s.grant_part(&kernel, one, words(8, 2)), Ok(false));
     assert_eq!(s.revoke_part(&kernel, one, words(4, 3)), Ok(false));
+    assert_eq!(s.revoke_part(&kernel, two, words(5, 4)), Ok(false));
     assert_eq!(s.grant_part(&kernel, one, words(3, 2)), Ok(false));
     assert_eq!(s.grant_part(&module, one, words(20, 2)), Ok(false));
+    // Two may have the same words, or some of them.
+    assert_eq!(s.grant_part(&kernel, two, words(8, 1)), Ok(true));
+    assert_eq!(s.grant_part(&kernel, one, words(9, 6)), Ok(true));
     assert_eq!(s.permission(module, 8), rw);
-    assert_eq!(s.permission(other, 9), Permission::Read);
-    assert_eq!(s.permission(module, 9), Permission::None);
+    assert_eq!(s.permission(other, 8), Permission::Read);
+    assert_eq!(s.permission(module, 10), rw);
+    assert_eq!(s.permission(other, 10), Permission::Read);
+    assert_eq!(s.permission(other, 11), Permission::None);
+    assert_eq!(s.revoke_part(&kernel, one, words(9, 6)), Ok(true));
+    assert_eq!(s.set_part(&kernel, two, words(5, 2), true), Ok(true));
+    assert_eq!(s.set_part(&kernel, two, words(4, 4), false), Ok(true));
     s.check().unwrap();
     // A plain call in the midst of it makes regions of what was granted.
     s.mprot_export(&kernel, module, words(10, 1), rw).unwrap();
     assert_eq!(s.grant_part(&kernel, one, words(20, 2)), Ok(false));
+    assert_eq!(s.permission(module, 8), rw);
+    assert_eq!(s.permission(other, 10), Permission::Read);
+    s.check().unwrap();
+    // And after some more of them, a sheet of the regions.
+    let asked = (0..20).position(|_| s.grant_part(&kernel, one, words(20, 2)) == Ok(true));
+    assert!(asked.is_some());
     assert_eq!(s.permission(module, 8), rw);
     assert_eq!(s.permission(other, 10), Permission::Read);
     s.check().unwrap();

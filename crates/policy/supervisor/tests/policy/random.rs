@@ -203,8 +203,8 @@ enum Step {
     Batch(Vec<(usize, Change)>),
     Prepare(usize, DomainId, Range, Permission, Level),
     Switch(usize, usize, bool),
-    /// The same of a part: where it begins, and how long it is.
-    Part(usize, usize, bool, u64, u64),
+    /// The same of a part, strictly or not: where it begins, and how long it is.
+    Part(usize, usize, (bool, bool), u64, u64),
     Release(usize),
 }
 
@@ -232,8 +232,8 @@ fn step() -> impl Strategy<Value = Step> {
             }),
         8 => (prop_oneof![3 => Just(usize::MAX), 1 => who()], who(), any::<bool>())
             .prop_map(|(caller, which, on)| Step::Switch(caller, which, on)),
-        24 => (prop_oneof![7 => Just(usize::MAX), 1 => who()], who(), any::<bool>(), any::<u64>(), any::<u64>())
-            .prop_map(|(caller, which, on, first, count)| Step::Part(caller, which, on, first, count)),
+        24 => (prop_oneof![7 => Just(usize::MAX), 1 => who()], who(), any::<(bool, bool)>(), any::<u64>(), any::<u64>())
+            .prop_map(|(caller, which, how, first, count)| Step::Part(caller, which, how, first, count)),
         1 => who().prop_map(Step::Release),
     ]
 }
@@ -349,7 +349,7 @@ proptest! {
                     let expected = naive.call(caller, None, calls[usize::from(on)]);
                     (outcome.map_err(|error| error.rule()), expected.map(drop))
                 }
-                Step::Part(caller, which, on, first, count) => {
+                Step::Part(caller, which, (on, strictly), first, count) => {
                     let Some((prepared, maker, calls)) = known.get(which % known.len().max(1)).copied() else {
                         continue;
                     };
@@ -358,10 +358,15 @@ proptest! {
                     let first = first % range.count();
                     let part = words(range.start() + first, 1 + count % (range.count() - first));
                     let caller = if caller == usize::MAX { maker } else { who(caller) };
-                    let outcome = match on {
-                        true => supervisor.grant_part(&caller, prepared, part),
-                        false => supervisor.revoke_part(&caller, prepared, part),
+                    let outcome = match (on, strictly) {
+                        (_, false) => supervisor.set_part(&caller, prepared, part, on),
+                        (true, _) => supervisor.grant_part(&caller, prepared, part),
+                        (false, _) => supervisor.revoke_part(&caller, prepared, part),
                     };
+                    if strictly && on && outcome == Ok(true) {
+                        let had = |word| before.permission(domain, word) != Permission::None;
+                        prop_assert!(!(part.start()..part.end()).any(had));
+                    }
                     match outcome {
                         Err(error) => {
                             prop_assert_eq!(error, Error::UnknownPrepared);
