@@ -17,6 +17,14 @@ impl HoldingId {
     pub(crate) fn of(number: HoldingNumber) -> HoldingId {
         HoldingId(number.number)
     }
+
+    pub(crate) fn get(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_number(number: u32) -> HoldingId {
+        HoldingId(number)
+    }
 }
 
 /// A holding as a number: what a mechanism is told of instead of names ([`Mechanism::hold`](crate::mechanism::Mechanism::hold)).

@@ -27,6 +27,7 @@ mod policy;
 mod prepared;
 mod region;
 mod set;
+mod sheet;
 mod snapshot;
 mod sorted;
 mod state;

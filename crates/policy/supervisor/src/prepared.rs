@@ -7,7 +7,7 @@ use crate::living::Domain;
 use crate::mechanism::Mechanism;
 use crate::policy::JoinPolicy;
 use crate::region::Grant;
-use crate::region::{Holding, Moved};
+use crate::region::{Holding, Moved, Regions};
 use crate::sorted::Place;
 use crate::state::{Told, carry_out};
 use crate::supervisor::Supervisor;
@@ -49,6 +49,19 @@ struct Ready {
     known: Option<Pair>,
     /// Where `range` is, as long as the regions have this shape.
     place: (Place, u64),
+    /// Parts that could not be decided at once because `range` was several regions.
+    misses: u32,
+}
+
+/// After so many of them a sheet is made of the regions.
+const MISSES: u32 = 4;
+
+/// How a part changes: from nothing, back to it, or whatever was there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    On,
+    Off,
+    Set(bool),
 }
 
 /// Two holdings that are kept. Of `off`, `caller` is the owner, no group has anything, and `target` has nothing;
@@ -126,6 +139,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             grant,
             known: None,
             place: (Place::default(), u64::MAX),
+            misses: 0,
         });
         if let Some(domain) = self.state.domains.get_mut(target) {
             domain.prepared.insert(range);
@@ -152,6 +166,118 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         prepared: PreparedGrant,
     ) -> Result<(), Error> {
         self.switch(stack.current(), prepared, false)
+    }
+
+    /// Grants a part of what was prepared, in a few nanoseconds wherever it begins (Mondrix, section 4.7: a slab is prepared,
+    /// its objects are granted). The answer is no, and nothing has changed, if that cannot be decided at once: if `target` has
+    /// something there, the caller does not own all of it, or a group has something. Then the plain call decides.
+    ///
+    /// The caller is the one who prepared it.
+    pub fn grant_part(
+        &mut self,
+        stack: &impl mullion_terms::domain::CallStack,
+        prepared: PreparedGrant,
+        part: Range,
+    ) -> Result<bool, Error> {
+        self.switch_part(stack.current(), prepared, part, Part::On)
+    }
+
+    /// Takes back what [`grant_part`](Self::grant_part) has granted. The answer is no, and nothing has changed, if
+    /// `target` has anything else there, or as above.
+    pub fn revoke_part(
+        &mut self,
+        stack: &impl mullion_terms::domain::CallStack,
+        prepared: PreparedGrant,
+        part: Range,
+    ) -> Result<bool, Error> {
+        self.switch_part(stack.current(), prepared, part, Part::Off)
+    }
+
+    /// Gives `target` what was prepared on a part, or nothing, whatever it has there of the caller's. The answer as above.
+    pub fn set_part(
+        &mut self,
+        stack: &impl mullion_terms::domain::CallStack,
+        prepared: PreparedGrant,
+        part: Range,
+        on: bool,
+    ) -> Result<bool, Error> {
+        self.switch_part(stack.current(), prepared, part, Part::Set(on))
+    }
+
+    #[inline]
+    fn switch_part(
+        &mut self,
+        caller: DomainId,
+        prepared: PreparedGrant,
+        part: Range,
+        how: Part,
+    ) -> Result<bool, Error> {
+        let regions = &mut self.state.regions;
+        let Some(ready) = self.state.prepared.get(prepared) else {
+            return Err(Error::UnknownPrepared);
+        };
+        if ready.caller != caller || !ready.range.covers(part) {
+            return Ok(false);
+        }
+        if ready.place.1 != regions.shape() {
+            let Some(place) = place_of(regions, ready) else {
+                return Ok(false);
+            };
+            ready.place = (place, regions.shape());
+        }
+        let (place, ready_target, grant) = (ready.place.0, ready.target, ready.grant);
+        let target = Subject::Domain(ready_target);
+        let none = Grant::default();
+        let (on, wanted) = match how {
+            Part::On | Part::Set(true) => (true, grant),
+            Part::Off | Part::Set(false) => (false, none),
+        };
+        // An owner may do that where no group has anything, and nothing else changes by it (`Pair`).
+        let is_plain = |holding: &Holding| {
+            let held = holding.direct(target);
+            let is_it = match how {
+                Part::On => held == none,
+                Part::Off => held == grant,
+                Part::Set(_) => true,
+            };
+            is_it
+                && holding.owner == caller
+                && !is_gate(held)
+                && holding.of_groups().next().is_none()
+        };
+        if is_gate(grant) || grant.access == Permission::None {
+            return Ok(false);
+        }
+        let Some(steps) = regions.steps(place, part, (target, wanted), is_plain) else {
+            return Ok(false);
+        };
+        let words = part.count();
+        if !self.mechanism.room(words, steps.count(), !on) {
+            return Err(Error::NoRoom { words });
+        }
+        let mut told = Told::new::<M>();
+        for step @ (range, from, to) in steps {
+            if from == to {
+                continue;
+            }
+            let regions = &mut self.state.regions;
+            // Writes where permissions differ, and not only how far they may be exported.
+            if M::BY_DOMAIN && regions.holding(from).direct(target).access != wanted.access {
+                told.write(ready_target, range, wanted.access);
+            }
+            if M::BY_HOLDING {
+                told.moves.push(Moved {
+                    range,
+                    before: regions.number(from),
+                    after: regions.number(to),
+                    subject: Some(target),
+                });
+            }
+            regions.step(place, step);
+        }
+        carry_out(&self.state, &mut self.mechanism, told);
+        self.note(caller, prepared, part, on, Ok(()))?;
+        Ok(true)
     }
 
     /// Ends a prepared grant. What is granted at the moment stays granted.
@@ -194,6 +320,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
 
     fn forget_prepared(&mut self, index: u32) {
         if let Some(ready) = self.state.prepared.take(index) {
+            self.state.regions.unfold(ready.range);
             self.let_go(ready.known);
             self.state.regions.join(ready.range.start());
             self.state.regions.join(ready.range.end());
@@ -216,17 +343,28 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             Some(outcome) => outcome,
             None => self.switch_plainly(caller, prepared, on),
         };
+        let range = self.state.prepared.get(prepared).map(|ready| ready.range);
+        match range {
+            Some(range) => self.note(caller, prepared, range, on, outcome),
+            None => outcome,
+        }
+    }
+
+    /// Records a switch of `range`, if somebody wants to know.
+    #[inline]
+    fn note(
+        &mut self,
+        caller: DomainId,
+        prepared: PreparedGrant,
+        range: Range,
+        on: bool,
+        outcome: Result<(), Error>,
+    ) -> Result<(), Error> {
         if self.audit.is_none() {
             return outcome;
         }
         let ready = self.state.prepared.get(prepared);
-        let Some(Ready {
-            target,
-            range,
-            grant,
-            ..
-        }) = ready.copied()
-        else {
+        let Some(Ready { target, grant, .. }) = ready.copied() else {
             return outcome;
         };
         let asked = if on { grant } else { Grant::default() };
@@ -257,7 +395,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             false => (pair.on, pair.off, Permission::None),
         };
         let (place, range, target) = (ready.place.0, ready.range, ready.target);
-        match regions.id_at(place) {
+        match regions.id_at(place)? {
             here if here == to => return Some(Ok(())),
             here if here != from => return None,
             _ => {}
@@ -321,6 +459,25 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         }
         outcome.map(drop)
     }
+}
+
+fn is_gate(grant: Grant) -> bool {
+    matches!(grant.access, Permission::SwitchGate { .. })
+}
+
+/// Where all of a prepared grant's words are one region, or a sheet. Regions become one after some parts that could not
+/// be decided at once.
+#[cold]
+fn place_of(regions: &mut Regions, ready: &mut Ready) -> Option<Place> {
+    if let Some(place) = regions.place(ready.range) {
+        return Some(place);
+    }
+    ready.misses += 1;
+    if ready.misses < MISSES {
+        return None;
+    }
+    ready.misses = 0;
+    regions.fold(ready.range)
 }
 
 /// Whether `off` is what [`Pair`] says of it.

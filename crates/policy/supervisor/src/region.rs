@@ -2,6 +2,7 @@
 
 use crate::few::Few;
 use crate::holdings::{HoldingId, HoldingNumber, Holdings};
+use crate::sheet::{Entry, Sheet, Sheets};
 use crate::sorted::{Place, Sorted};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -82,11 +83,16 @@ impl Holding {
 #[derive(Clone, Debug)]
 pub(crate) struct Regions {
     space: Range,
-    by_start: Sorted<HoldingId>,
+    by_start: Sorted<Entry>,
     holdings: Holdings,
+    /// Holdings of words in regions of which parts come and go. Such a region has a cut at both ends.
+    sheets: Sheets,
     /// Words at which a region begins whatever lies before it, with how many want that.
     cuts: BTreeMap<u64, u32>,
 }
+
+/// Holdings of a sheet, besides the one of most words.
+const KINDS: usize = 16;
 
 /// What has become of a piece: where a holding was changed in its place, only the edition differs.
 #[derive(Clone, Copy, Debug)]
@@ -110,11 +116,12 @@ impl Regions {
         });
         holdings.gain(all);
         let mut by_start = Sorted::default();
-        by_start.insert_behind(None, space.start(), all);
+        by_start.insert_behind(None, space.start(), Entry::of(all));
         Regions {
             space,
             by_start,
             holdings,
+            sheets: Sheets::default(),
             cuts: BTreeMap::new(),
         }
     }
@@ -132,7 +139,11 @@ impl Regions {
         if !self.space.holds(word) {
             return None;
         }
-        let (_, id) = self.by_start.get(self.by_start.floor(word)?);
+        let (_, entry) = self.by_start.get(self.by_start.floor(word)?);
+        let id = match entry.get() {
+            Ok(id) => id,
+            Err(sheet) => self.sheets.get(sheet)?.at(word),
+        };
         Some(self.holdings.get(id))
     }
 
@@ -149,12 +160,31 @@ impl Regions {
             .from(first)
             .take_while(move |(start, _)| *start < range.end())
             .peekable();
+        let mut within: Option<(&Sheet, Range)> = None;
+        let mut runs = core::iter::from_fn(move || {
+            loop {
+                if let Some((sheet, left)) = within.take() {
+                    let (run, id) = sheet.run(left);
+                    within = Range::between(run.end(), left.end()).map(|left| (sheet, left));
+                    return Some((run, id));
+                }
+                let (start, entry) = starts.next()?;
+                let end = starts.peek().map_or(range.end(), |(next, _)| *next);
+                let piece = Range::between(start, end)?.overlap(range)?;
+                match entry.get() {
+                    Ok(id) => return Some((piece, id)),
+                    Err(sheet) => within = Some((self.sheets.get(sheet)?, piece)),
+                }
+            }
+        })
+        .peekable();
         core::iter::from_fn(move || {
-            let (start, id) = starts.next()?;
+            let (mut piece, id) = runs.next()?;
             // Behind a cut there may be more of the same.
-            while starts.next_if(|(_, next)| *next == id).is_some() {}
-            let end = starts.peek().map_or(range.end(), |(next, _)| *next);
-            Some((Range::between(start, end)?.overlap(range)?, id))
+            while let Some((next, _)) = runs.next_if(|(_, next)| *next == id) {
+                piece = Range::between(piece.start(), next.end())?;
+            }
+            Some((piece, id))
         })
     }
 
@@ -168,10 +198,11 @@ impl Regions {
         mut moves: Moves<'_>,
         mut note: impl FnMut(Range, &Holding),
     ) {
+        self.unfold(range);
         let mut next = self.by_start.floor(range.start());
         while let Some(place) = next {
-            let (region, id) = (self.region(place), self.by_start.get(place).1);
-            let Some(piece) = region.overlap(range) else {
+            let (region, id) = (self.region(place), self.id_at(place));
+            let (Some(piece), Some(id)) = (region.overlap(range), id) else {
                 break;
             };
             let holding = self.holdings.get(id);
@@ -204,10 +235,11 @@ impl Regions {
         mut edit: impl FnMut(&mut Holding),
         mut note: impl FnMut(Range, &Holding, &Holding),
     ) {
+        self.unfold(range);
         let mut next = self.by_start.floor(range.start());
         while let Some(place) = next {
-            let (region, id) = (self.region(place), self.by_start.get(place).1);
-            let Some(piece) = region.overlap(range) else {
+            let (region, id) = (self.region(place), self.id_at(place));
+            let (Some(piece), Some(id)) = (region.overlap(range), id) else {
                 break;
             };
             let before = self.holdings.get(id);
@@ -240,32 +272,41 @@ impl Regions {
     }
 
     /// Gives `piece`, which lies in the region at `place`, another holding, and joins it to neighbours that have
-    /// the same. Says where the region is from then on that `piece` lies in.
+    /// the same. Says where the region is from then on that `piece` lies in. The region is no sheet.
     fn replace(&mut self, place: Place, piece: Range, new: HoldingId) -> Place {
         let (region, old) = (self.region(place), self.by_start.get(place).1);
-        let mut here = place;
+        let lose = |holdings: &mut Holdings, entry: Entry| {
+            if let Ok(id) = entry.get() {
+                holdings.lose(id);
+            }
+        };
+        let (entry, mut here) = (Entry::of(new), place);
         // Who has it must be counted before anybody loses one: what nobody has may be forgotten.
         self.holdings.gain(new);
         if piece.start() > region.start() {
-            here = self.by_start.insert_behind(Some(here), piece.start(), new);
+            here = self
+                .by_start
+                .insert_behind(Some(here), piece.start(), entry);
         } else {
-            self.by_start.set(here, new);
-            self.holdings.lose(old);
+            self.by_start.set(here, entry);
+            lose(&mut self.holdings, old);
         }
         if piece.end() < region.end() {
-            self.holdings.gain(old);
+            if let Ok(old) = old.get() {
+                self.holdings.gain(old);
+            }
             let rest = self.by_start.insert_behind(Some(here), piece.end(), old);
             // A chunk may have been cut in two in between.
             here = self.by_start.previous(rest).unwrap_or(here);
         } else if let Some(next) = self.by_start.next(here)
-            && self.by_start.get(next).1 == new
+            && self.by_start.get(next).1 == entry
             && !self.is_cut(piece.end())
         {
             here = self.by_start.remove_behind(here);
             self.holdings.lose(new);
         }
         if let Some(before) = self.by_start.previous(here)
-            && self.by_start.get(before).1 == new
+            && self.by_start.get(before).1 == entry
             && !self.is_cut(self.by_start.get(here).0)
         {
             here = self.by_start.remove_behind(before);
@@ -274,8 +315,169 @@ impl Regions {
         here
     }
 
+    /// Makes regions of the sheets that have words of `range`.
+    #[inline]
+    pub(crate) fn unfold(&mut self, range: Range) {
+        if !self.sheets.is_empty() {
+            self.unfold_all(range);
+        }
+    }
+
+    #[cold]
+    fn unfold_all(&mut self, range: Range) {
+        let first = self.by_start.floor(range.start());
+        let entries = self.by_start.from(first);
+        let entries = entries.take_while(|(start, _)| *start < range.end());
+        let found: Vec<u32> = entries.filter_map(|(_, entry)| entry.get().err()).collect();
+        for number in found {
+            let Some(sheet) = self.sheets.remove(number) else {
+                continue;
+            };
+            if let Some(place) = self.by_start.floor(sheet.range.start()) {
+                self.by_start.set(place, Entry::of(sheet.off));
+            }
+            let mut left = Some(sheet.range);
+            while let Some(rest) = left {
+                let (run, id) = sheet.run(rest);
+                left = Range::between(run.end(), rest.end());
+                if id != sheet.off
+                    && let Some(place) = self.by_start.floor(run.start())
+                {
+                    self.replace(place, run, id);
+                }
+            }
+            for kind in sheet.kinds {
+                self.holdings.lose(kind.on);
+            }
+        }
+    }
+
+    /// The runs of `part` with what each has and is to have, once `subject` holds `grant` there: for a part of a sheet at
+    /// `place`, which is made if it is a region. None if the part is no part of that, or `is_plain` says no to one of them.
+    /// Nothing that anybody sees has changed.
+    #[inline]
+    pub(crate) fn steps(
+        &mut self,
+        place: Place,
+        part: Range,
+        (subject, grant): (Subject, Grant),
+        is_plain: impl Fn(&Holding) -> bool,
+    ) -> Option<Few<(Range, HoldingId, HoldingId)>> {
+        let number = match self.by_start.get(place).1.get() {
+            Err(number) => number,
+            Ok(off) => self.fold_one(place, off),
+        };
+        let sheet = self.sheets.get_mut(number)?;
+        if !sheet.range.covers(part) {
+            return None;
+        }
+        let mut steps = Few::new();
+        let mut left = Some(part);
+        while let Some(rest) = left {
+            let (run, from) = sheet.run(rest);
+            left = Range::between(run.end(), rest.end());
+            if !is_plain(self.holdings.get(from)) {
+                return None;
+            }
+            let to = self.holdings.with(from, subject, grant, false);
+            if to != sheet.off && sheet.kind(to).is_none() {
+                if sheet.kinds.len() >= KINDS {
+                    // It may be one of a run before this one, to which nothing has gone yet.
+                    let is_first = run.start() == part.start();
+                    let gone = if is_first { sheet.prune() } else { Vec::new() };
+                    gone.into_iter().for_each(|kind| self.holdings.lose(kind));
+                }
+                self.holdings.gain(to);
+                if sheet.kinds.len() >= KINDS {
+                    self.holdings.lose(to);
+                    return None;
+                }
+                sheet.add_kind(to);
+            }
+            steps.push((run, from, to));
+        }
+        Some(steps)
+    }
+
+    /// Takes one of these steps.
+    #[inline]
+    pub(crate) fn step(&mut self, place: Place, (run, from, to): (Range, HoldingId, HoldingId)) {
+        if let Err(number) = self.by_start.get(place).1.get()
+            && let Some(sheet) = self.sheets.get_mut(number)
+        {
+            sheet.switch(run, from, to);
+        }
+    }
+
+    /// Makes a sheet of a region.
+    #[cold]
+    fn fold_one(&mut self, place: Place, off: HoldingId) -> u32 {
+        let entry = self.sheets.add(self.region(place), off);
+        self.by_start.set(place, entry);
+        entry.get().err().unwrap_or_default()
+    }
+
+    /// Makes a sheet of all regions in `range`, if there are few holdings, and nobody wants a region to begin between its ends.
+    #[cold]
+    pub(crate) fn fold(&mut self, range: Range) -> Option<Place> {
+        let mut inside = self.cuts.range(range.start() + 1..range.end());
+        if inside.next().is_some() {
+            return None;
+        }
+        self.unfold(range);
+        let begins = |word| {
+            let place = self.by_start.floor(word)?;
+            (self.by_start.get(place).0 == word).then_some(place)
+        };
+        begins(range.start())?;
+        if range.end() != self.space.end() {
+            begins(range.end())?;
+        }
+        let runs: Vec<(Range, HoldingId)> = self.numbered(range).collect();
+        let off = runs.iter().max_by_key(|(run, _)| run.count())?.1;
+        let mut kinds: Vec<HoldingId> = runs.iter().map(|(_, id)| *id).collect();
+        kinds.sort_unstable_by_key(|id| id.get());
+        kinds.dedup();
+        if kinds.len() > KINDS {
+            return None;
+        }
+        // Before anybody loses one: what nobody has may be forgotten.
+        self.holdings.gain(off);
+        let entry = self.sheets.add(range, off);
+        if let Err(number) = entry.get()
+            && let Some(sheet) = self.sheets.get_mut(number)
+        {
+            for kind in kinds.into_iter().filter(|kind| *kind != off) {
+                self.holdings.gain(kind);
+                sheet.add_kind(kind);
+            }
+            for (run, id) in runs {
+                sheet.switch(run, off, id);
+            }
+        }
+        while let Some(first) = self.by_start.floor(range.start())
+            && let Some(next) = self.by_start.next(first)
+            && self.by_start.get(next).0 < range.end()
+        {
+            if let Some(id) = self.id_at(next) {
+                self.holdings.lose(id);
+            }
+            self.by_start.remove(next);
+        }
+        let first = self.by_start.floor(range.start())?;
+        if let Some(id) = self.id_at(first) {
+            self.holdings.lose(id);
+        }
+        self.by_start.set(first, entry);
+        Some(first)
+    }
+
     fn is_cut(&self, word: u64) -> bool {
         !self.cuts.is_empty() && self.cuts.contains_key(&word)
+    }
+
+    fn is_cut_or_end(&self, word: u64) -> bool {
+        self.is_cut(word) || word == self.space.start() || word == self.space.end()
     }
 
     /// Has a region begin at `word` until it is [joined](Self::join) again.
@@ -287,9 +489,15 @@ impl Regions {
         if let Some(place) = self.by_start.floor(word)
             && self.by_start.get(place).0 != word
         {
-            let id = self.by_start.get(place).1;
-            self.holdings.gain(id);
-            self.by_start.insert_behind(Some(place), word, id);
+            self.unfold(self.region(place));
+            if let Some(place) = self.by_start.floor(word)
+                && self.by_start.get(place).0 != word
+                && let Some(id) = self.id_at(place)
+            {
+                self.holdings.gain(id);
+                self.by_start
+                    .insert_behind(Some(place), word, Entry::of(id));
+            }
         }
     }
 
@@ -303,25 +511,36 @@ impl Regions {
             }
             Some(_) => self.cuts.remove(&word),
         };
+        if let Some(around) = Range::between(word - 1, word + 1) {
+            self.unfold(around);
+        }
         if let Some(here) = self.by_start.floor(word)
             && let Some(before) = self.by_start.previous(here)
             && let (left, right) = (self.by_start.get(before).1, self.by_start.get(here).1)
             && left == right
+            && let Ok(right) = right.get()
         {
             self.by_start.remove(here);
             self.holdings.lose(right);
         }
     }
 
-    /// The place and the holding of `range`, if it is exactly one region.
-    pub(crate) fn exactly(&self, range: Range) -> Option<(Place, HoldingId)> {
+    /// The place of `range`, if it is exactly one region.
+    pub(crate) fn place(&self, range: Range) -> Option<Place> {
         let place = self.by_start.floor(range.start())?;
-        (self.region(place) == range).then(|| (place, self.by_start.get(place).1))
+        (self.region(place) == range).then_some(place)
     }
 
-    /// The holding at a place that is known to be true.
-    pub(crate) fn id_at(&self, place: Place) -> HoldingId {
-        self.by_start.get(place).1
+    /// As [`place`](Self::place), with the holding; not of a sheet.
+    pub(crate) fn exactly(&self, range: Range) -> Option<(Place, HoldingId)> {
+        let place = self.place(range)?;
+        Some((place, self.id_at(place)?))
+    }
+
+    /// The holding at a place that is known to be true; none of a sheet.
+    #[inline]
+    pub(crate) fn id_at(&self, place: Place) -> Option<HoldingId> {
+        self.by_start.get(place).1.get().ok()
     }
 
     /// As long as this stays the same, every [`Place`] stays true, and regions stay where they are.
@@ -332,7 +551,7 @@ impl Regions {
     /// Gives the whole region at `place`, which has a cut at both ends, another holding.
     pub(crate) fn put(&mut self, place: Place, old: HoldingId, new: HoldingId) {
         self.holdings.gain(new);
-        self.by_start.set(place, new);
+        self.by_start.set(place, Entry::of(new));
         self.holdings.lose(old);
     }
 
@@ -381,10 +600,29 @@ impl Regions {
             let found = self.by_start.floor(*word);
             found.is_some_and(|place| self.by_start.get(place).0 == *word)
         };
+        let has_sheet = |(start, entry): (u64, Entry)| match entry.get() {
+            Ok(_) => true,
+            Err(number) => self.sheets.get(number).is_some_and(|sheet| {
+                let (start_of, end) = (sheet.range.start(), sheet.range.end());
+                let next = self
+                    .by_start
+                    .floor(end)
+                    .map(|next| self.by_start.get(next).0);
+                let ends = end == self.space.end() || next == Some(end);
+                start_of == start && ends && self.is_cut_or_end(start) && self.is_cut_or_end(end)
+            }),
+        };
+        let of_entries = entries().filter_map(|(_, entry)| match entry.get() {
+            Ok(id) => Some(id),
+            Err(number) => self.sheets.get(number).map(|sheet| sheet.off),
+        });
+        let of_kinds = self.sheets.iter().flat_map(|sheet| sheet.kinds.iter());
         pairs.all(|((_, left), (start, right))| left != right || self.is_cut(start))
             && self.cuts.keys().all(starts)
+            && entries().all(has_sheet)
+            && self.sheets.iter().all(Sheet::check)
             && self
                 .holdings
-                .agrees(entries().map(|(_, id)| id).chain(kept))
+                .agrees(of_entries.chain(of_kinds.map(|kind| kind.on)).chain(kept))
     }
 }

@@ -1,6 +1,6 @@
-//! What gates cost: `cargo run --release -p mullion-word-runtime --example cost`.
+//! What gates and grants cost: `cargo run --release -p mullion-word-runtime --example cost [WORDS OF A ROW'S NAME]`.
 //!
-//! Nanoseconds for a call there and back, the best of 400 batches that take turns. The modules are made by hand
+//! Nanoseconds for a call there and back, or for a grant with its revocation; the best of 400 batches that take turns. The modules are made by hand
 //! (`tests/module`), and not verified.
 
 #[path = "../tests/module/mod.rs"]
@@ -8,6 +8,7 @@ mod module;
 
 use module::{function, module};
 use mullion_word_runtime::{Domain, Effect, FunctionPolicy, Host, Policy, Size};
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -83,25 +84,50 @@ const CALLER: &str = "
 ";
 
 struct Row {
-    name: &'static str,
+    name: Box<str>,
     best: f64,
     run: Box<dyn Fn()>,
 }
 
-fn row(name: &'static str, run: impl Fn() + 'static) -> Row {
+fn row(name: &str, run: impl Fn() + 'static) -> Row {
     Row {
-        name,
+        name: name.into(),
         best: f64::MAX,
         run: Box::new(run),
     }
 }
 
 /// What runs the loop itself, inside the module.
-fn inside(name: &'static str, domain: &Domain, function_name: &str) -> Row {
+fn inside(name: &str, domain: &Domain, function_name: &str) -> Row {
     let run: Loop = function(domain, function_name);
     row(name, move || {
         black_box(run(CALLS.into()));
     })
+}
+
+/// A grant and its revocation, without a call: prepared, and of one of 32 places in turn.
+fn grants(host: Host, domain: Domain, page: *mut u64, bytes: usize) -> [Row; 2] {
+    // SAFETY: nothing depends on what is there.
+    let prepared = unsafe { host.prepare(&domain, page as usize, bytes, true) };
+    let prepared = RefCell::new(prepared.expect("it is memory"));
+    let many = vec![0u8; 32 * bytes].leak().as_ptr() as usize;
+    [
+        row(&format!("a prepared grant of {bytes} bytes"), move || {
+            let mut prepared = prepared.borrow_mut();
+            (0..CALLS).for_each(|_| {
+                prepared.grant().expect("it is the host's");
+                prepared.revoke();
+            });
+        }),
+        row(&format!("a grant of {bytes} bytes, in turn"), move || {
+            (0..CALLS as usize).for_each(|n| {
+                // SAFETY: as above.
+                let granted =
+                    unsafe { host.grant_for(&domain, many + n % 32 * bytes, bytes, true) };
+                drop(granted.expect("it is the host's"));
+            });
+        }),
+    ]
 }
 
 fn main() {
@@ -165,7 +191,7 @@ fn main() {
     let cells: &'static mut [u64; 32] = Box::leak(Box::new([0; 32]));
     let at: *mut u64 = cells.as_mut_ptr();
     let page = Box::leak(Box::new([0u64; 512])).as_mut_ptr();
-    let mut rows = [
+    let rows = [
         row("the host calls itself, directly", || {
             (0..CALLS).for_each(|_| {
                 black_box(direct());
@@ -228,6 +254,16 @@ fn main() {
             "to_host_with_pointer",
         ),
     ];
+    let mut rows = Vec::from(rows);
+    let granted = host
+        .load(&module("callee", CALLEE), Policy::new())
+        .expect("it loads");
+    for bytes in [64, 256, 1_024, 4_096] {
+        rows.extend(grants(host, granted, page, bytes));
+    }
+    if let Some(wanted) = std::env::args().nth(1) {
+        rows.retain(|row| row.name.contains(&wanted));
+    }
     for _ in 0..ROUNDS {
         for row in &mut rows {
             let start = Instant::now();

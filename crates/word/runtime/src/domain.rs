@@ -10,7 +10,7 @@ use crate::module::{Access, Module};
 use crate::note;
 use crate::policy::Policy;
 use crate::report::Report;
-use crate::rights::{ROOT, lower_all};
+use crate::rights::{ROOT, forget, lower_all};
 use crate::world::world;
 use crate::{gates, slow, thread};
 use mullion_supervisor::{DomainId, Permission};
@@ -273,7 +273,11 @@ impl Domain {
         if let Some(instances) = &core.instances {
             instances.end()?;
         }
-        world().supervisor().pd_free(&ROOT, core.id)?;
+        {
+            let mut supervisor = world().supervisor();
+            supervisor.pd_free(&ROOT, core.id)?;
+            forget(&mut supervisor, &core.holder);
+        }
         if let Some(instances) = &core.instances {
             world().supervisor().group_free(&ROOT, instances.group)?;
         }

@@ -8,10 +8,10 @@
 
 use crate::core::Core;
 use crate::memory::lock;
+use crate::rights::Decider;
 use crate::world::try_world;
 use crate::{thread, watchdog};
-use mullion_supervisor::Supervisor;
-use mullion_word_table::{Held, Table};
+use mullion_word_table::Held;
 use std::ptr;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -21,7 +21,7 @@ struct Still {
     cores: Vec<&'static Core>,
     watchdog: watchdog::Held,
     inside: Held<'static>,
-    supervisor: MutexGuard<'static, Supervisor<Table>>,
+    supervisor: MutexGuard<'static, Decider>,
 }
 
 /// Copies are made one at a time: the locks are held.

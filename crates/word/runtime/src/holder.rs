@@ -1,7 +1,7 @@
 //! Who has rights: a module, or an instance of it.
 
 use crate::memory::lock;
-use crate::rights::{Raised, Rights};
+use crate::rights::Raised;
 use mullion_supervisor::{DomainId, Range, Subject};
 use mullion_word_table::View;
 use std::collections::HashMap;
@@ -16,7 +16,6 @@ pub(crate) struct Holder {
     /// To whom the supervisor grants.
     pub(crate) subject: Subject,
     pub(crate) view: View,
-    pub(crate) rights: Mutex<Rights>,
     /// What allocators have given it.
     pub(crate) blocks: Mutex<Blocks>,
     /// Regions for data stacks that threads have left.
@@ -90,7 +89,6 @@ impl Holder {
             is_instance: false,
             subject,
             view,
-            rights: Mutex::default(),
             blocks: Mutex::default(),
             stacks: Mutex::default(),
             taken: Mutex::default(),

@@ -142,7 +142,7 @@ impl Host {
     ) -> Result<Granted, GrantError> {
         let range = words(address as u64, bytes as u64)?;
         let (mut supervisor, holder) = (world().supervisor(), &domain.core.holder);
-        let raised = raise(&mut supervisor, holder, range, right(write), true)?;
+        let raised = raise(&mut supervisor, holder, range, right(write))?;
         Ok(Granted(Some(raised)))
     }
 
@@ -253,7 +253,6 @@ impl PreparedGrant {
                 &self.core.holder,
                 self.range,
                 self.permission,
-                true,
             )?;
             self.raised = Some(raised);
         }

@@ -22,7 +22,9 @@ use crate::holder::Holder;
 use crate::keep::barrier;
 use crate::memory::lock;
 use crate::policy::{Effect, FunctionPolicy};
-use crate::rights::{GrantError, ROOT, Raised, lower_all, raise, right, take_all_away, words};
+use crate::rights::{
+    GrantError, ROOT, Raised, forget, lower_all, raise, right, take_all_away, words,
+};
 use crate::thread;
 use crate::world::world;
 use mullion_supervisor::{Error, Permission};
@@ -146,7 +148,9 @@ impl Instances {
             for region in lock(&principal.holder.stacks).drain(..) {
                 world().stacks.give(region);
             }
-            world().supervisor().pd_free(&ROOT, principal.holder.id)?;
+            let mut supervisor = world().supervisor();
+            supervisor.pd_free(&ROOT, principal.holder.id)?;
+            forget(&mut supervisor, &principal.holder);
         }
         lock(&self.named).clear();
         Ok(())
@@ -228,7 +232,7 @@ impl Instance {
         let range = words(address as u64, bytes as u64)?;
         self.with(|holder, kept| {
             let mut supervisor = world().supervisor();
-            kept.push(raise(&mut supervisor, holder, range, right(write), false)?);
+            kept.push(raise(&mut supervisor, holder, range, right(write))?);
             Ok(())
         })
     }

@@ -237,7 +237,7 @@ fn raise_all(
     }
     let mut supervisor = world().supervisor();
     for (range, permission) in wanted.pieces() {
-        match rights::raise(&mut supervisor, holder, range, permission, true) {
+        match rights::raise(&mut supervisor, holder, range, permission) {
             Ok(right) => raised.push(right),
             Err(error) => {
                 drop(supervisor);

@@ -105,7 +105,7 @@ impl Lease {
         let range = words(address as u64, bytes as u64)?;
         to.into().with(|holder| {
             let mut supervisor = world().supervisor();
-            let raised = raise(&mut supervisor, holder, range, right(write), false)?;
+            let raised = raise(&mut supervisor, holder, range, right(write))?;
             lock(&self.raised).push(raised);
             Ok(())
         })

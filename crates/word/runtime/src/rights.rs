@@ -2,14 +2,14 @@
 
 use crate::gates::Seat;
 use crate::holder::Holder;
-use crate::memory::lock;
 use mullion_supervisor::{
-    DomainId, Error, Level, Permission, PreparedGrant, Range, Subject, Supervisor,
+    DomainId, Error, Holding, Level, Permission, PreparedGrant, Range, Subject, Supervisor,
 };
 use mullion_word_table::{self as table, Settling, Table};
 use std::cell::UnsafeCell;
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hasher};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicPtr;
 use thiserror::Error;
@@ -60,23 +60,87 @@ pub(crate) struct Active {
     number: u64,
     range: Range,
     permission: Permission,
-    /// The prepared grant by which it is, and its slot.
-    prepared: Option<(PreparedGrant, usize)>,
+    /// Whether it may be in [`Rights::parts`], and of which slab.
+    part: Option<PreparedGrant>,
+}
+
+/// The supervisor, and what each holder has by grants that end. One lock for both: whoever decides, knows.
+pub(crate) struct Decider {
+    supervisor: Supervisor<Table>,
+    /// By the holder's number.
+    rights: Vec<Option<Box<Rights>>>,
+    slabs: Slabs,
+}
+
+impl Decider {
+    pub(crate) fn new(supervisor: Supervisor<Table>) -> Decider {
+        Decider {
+            supervisor,
+            rights: Vec::new(),
+            slabs: Slabs::default(),
+        }
+    }
+
+    #[inline]
+    fn of(&mut self, holder: &Holder) -> (&mut Supervisor<Table>, &mut Rights, &mut Slabs) {
+        let at = holder.id.get() as usize;
+        if self.rights.len() <= at {
+            self.rights.resize_with(at + 1, || None);
+        }
+        let rights = self.rights[at].get_or_insert_default();
+        (&mut self.supervisor, rights, &mut self.slabs)
+    }
+}
+
+impl Deref for Decider {
+    type Target = Supervisor<Table>;
+
+    fn deref(&self) -> &Supervisor<Table> {
+        &self.supervisor
+    }
+}
+
+impl DerefMut for Decider {
+    fn deref_mut(&mut self) -> &mut Supervisor<Table> {
+        &mut self.supervisor
+    }
 }
 
 /// What one holder has by grants that end, and what it has besides where these are: the *base*.
 ///
 /// Several grants may be in force on the same words. The holder has the most of them, and of the base. Words of no piece
-/// have what the supervisor says, and no grant that ends is in force on them.
+/// have what the supervisor says, and no grant that ends is in force on them but a part.
+///
+/// Nearly all grants that end are *parts*: on words of the host of which nobody had anything, alone. The supervisor
+/// has judged the slab that they are in, and decides each by a look at its bits. A part becomes a piece before
+/// anything else is done with what its holder has.
 pub(crate) struct Rights {
-    /// By first word. They do not overlap.
+    /// By first word. They do not overlap each other, nor parts.
     pieces: BTreeMap<u64, Piece>,
-    /// The same memory comes again and again: slots of what is prepared.
-    known: HashMap<Key, usize, Quick>,
-    prepared: Vec<Ready>,
-    free: Vec<usize>,
+    /// They do not overlap.
+    parts: Vec<Part>,
+    /// Which slabs are prepared for the holder, in order, and the place of the one that was used last.
+    slabs: Vec<Slab>,
+    hot: usize,
     latest: u64,
 }
+
+/// A grant in force that has its words for itself.
+struct Part {
+    number: u64,
+    range: Range,
+    permission: Permission,
+}
+
+/// Memory of the host that is prepared for a holder, to read, and to read and write.
+struct Slab {
+    range: Range,
+    grants: [Option<PreparedGrant>; 2],
+}
+
+/// The slabs of all holders, by first word, with their ends and how many holders have them prepared. They do not overlap:
+/// where two holders have slabs, these are the same.
+type Slabs = BTreeMap<u64, (u64, u32)>;
 
 impl Default for Rights {
     fn default() -> Rights {
@@ -90,9 +154,9 @@ impl Default for Rights {
         };
         Rights {
             pieces: BTreeMap::from([(u64::MAX, behind)]),
-            known: HashMap::default(),
-            prepared: Vec::new(),
-            free: Vec::new(),
+            parts: Vec::new(),
+            slabs: Vec::new(),
+            hot: 0,
             latest: 0,
         }
     }
@@ -108,46 +172,6 @@ struct Piece {
     writes: u32,
     /// The latest number when the piece was made. Older grants that cover it had lost it before.
     since: u64,
-}
-
-/// First word, the one behind the last, and whether to write.
-type Key = (u64, u64, bool);
-
-struct Ready {
-    key: Key,
-    grant: PreparedGrant,
-    /// The number of the grant that is in force by it, or 0.
-    in_force: u64,
-}
-
-/// Hashes keys that no stranger chooses in a way that would matter: at most so many are kept.
-#[derive(Clone, Copy, Default)]
-struct Quick(u64);
-
-impl BuildHasher for Quick {
-    type Hasher = Quick;
-
-    fn build_hasher(&self) -> Quick {
-        Quick(0)
-    }
-}
-
-impl Hasher for Quick {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write_u8(&mut self, byte: u8) {
-        self.write_u64(byte.into());
-    }
 }
 
 impl Piece {
@@ -177,129 +201,219 @@ fn is_data(permission: Permission) -> bool {
     permission <= Permission::ReadWrite
 }
 
-/// So many grants are prepared at a time.
-const MOST: usize = 256;
+/// So many slabs are prepared for a holder. If it needs more, it begins anew.
+const SLABS: usize = 4096;
+/// Words of a slab, at most: it begins and ends at multiples of these, or where other holdings begin.
+const SLAB: u64 = (64 << 10) / 4;
 /// Larger pieces are not looked through word by word.
 const WORDS: u64 = 256;
 
 /// Gives a holder at least `permission` on these words until [`lower`]. Acts for who owns them, because the host decides.
-/// `again`: the same memory may come again and again.
 pub(crate) fn raise(
-    supervisor: &mut Supervisor<Table>,
+    decider: &mut Decider,
     holder: &'static Holder,
     range: Range,
     permission: Permission,
-    again: bool,
 ) -> Result<Raised, GrantError> {
-    lock(&holder.rights).raise(supervisor, holder, range, permission, again)
+    let (supervisor, rights, slabs) = decider.of(holder);
+    let way = (&mut *supervisor, &mut *slabs);
+    match rights.part(way, holder, range, permission)? {
+        Found::No => rights.raise(supervisor, holder, range, permission),
+        Found::Already => Ok(Raised::Already),
+        Found::Part(slab) => {
+            let number = rights.begin(range, permission);
+            Ok(Raised::Active(Active {
+                holder,
+                number,
+                range,
+                permission,
+                part: Some(slab),
+            }))
+        }
+    }
 }
 
 /// Puts back what [`raise`] has given. The domain or the owner may have ended meanwhile: then it has nothing there, and the
 /// supervisor refuses.
-pub(crate) fn lower(supervisor: &mut Supervisor<Table>, raised: Raised) {
+pub(crate) fn lower(decider: &mut Decider, raised: Raised) {
     if let Raised::Active(active) = raised {
-        lock(&active.holder.rights).lower(supervisor, &active);
+        let (supervisor, rights, _) = decider.of(active.holder);
+        rights.lower(supervisor, &active);
     }
 }
 
 /// Puts back what a holder was given for a call, and gives it other pieces.
 pub(crate) fn exchange(
-    supervisor: &mut Supervisor<Table>,
+    decider: &mut Decider,
     holder: &'static Holder,
     raised: &mut Vec<Raised>,
     wanted: impl Iterator<Item = (Range, Permission)>,
 ) -> Result<(), GrantError> {
-    let mut rights = lock(&holder.rights);
     for old in raised.drain(..) {
-        if let Raised::Active(active) = old {
-            rights.lower(supervisor, &active);
-        }
+        lower(decider, old);
     }
     for (range, permission) in wanted {
-        raised.push(rights.raise(supervisor, holder, range, permission, true)?);
+        raised.push(raise(decider, holder, range, permission)?);
     }
     Ok(())
 }
 
 impl Rights {
+    /// Grants a part, if these words are the host's and nobody has anything of them.
+    #[inline]
+    fn part(
+        &mut self,
+        (supervisor, slabs): (&mut Supervisor<Table>, &mut Slabs),
+        holder: &Holder,
+        range: Range,
+        permission: Permission,
+    ) -> Result<Found, GrantError> {
+        if !self.is_clear(range) {
+            return Ok(Found::No);
+        }
+        let at = match self.slab(range) {
+            Some(at) => at,
+            None => match self.already(holder, range, permission) {
+                Some(found) => return Ok(found),
+                None => match self.make_slab((supervisor, slabs), holder, range) {
+                    Some(at) => at,
+                    None => return Ok(Found::No),
+                },
+            },
+        };
+        let Some(slab) = self.prepared(supervisor, holder, at, permission) else {
+            return Ok(Found::No);
+        };
+        match supervisor.grant_part(&ROOT, slab, range)? {
+            true => Ok(Found::Part(slab)),
+            false => {
+                let found = self.already(holder, range, permission);
+                Ok(found.unwrap_or(Found::No))
+            }
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, range: Range, permission: Permission) -> u64 {
+        self.latest += 1;
+        let number = self.latest;
+        self.parts.push(Part {
+            number,
+            range,
+            permission,
+        });
+        number
+    }
+
+    /// Whether the holder has all of it by itself; none if it has nothing of it.
+    fn already(&self, holder: &Holder, range: Range, permission: Permission) -> Option<Found> {
+        let mut parts = self.parts.iter();
+        if range.count() > WORDS || parts.any(|part| part.range.overlap(range).is_some()) {
+            return Some(Found::No);
+        }
+        let wanted = table::Access::of(permission, holder.id);
+        let (mut has_all, mut has_some) = (true, false);
+        for word in range.start()..range.end() {
+            let access = holder.view.access(4 * word);
+            has_all &= access.covers(wanted);
+            has_some |= access != table::Access::NONE;
+        }
+        // What an instance has by its module may go while its call goes on.
+        let all = has_all && !holder.is_instance;
+        has_some.then_some(if all { Found::Already } else { Found::No })
+    }
+
     fn raise(
         &mut self,
         supervisor: &mut Supervisor<Table>,
         holder: &'static Holder,
         range: Range,
         permission: Permission,
-        again: bool,
     ) -> Result<Raised, GrantError> {
-        let rights = self;
-        if again && range.count() <= WORDS && rights.is_clear(range) {
-            let wanted = table::Access::of(permission, holder.id);
-            let (mut has_all, mut has_some) = (true, false);
-            for word in range.start()..range.end() {
-                let access = holder.view.access(4 * word);
-                has_all &= access.covers(wanted);
-                has_some |= access != table::Access::NONE;
-            }
-            // What an instance has by its module may go while its call goes on.
-            if has_all && !holder.is_instance {
-                return Ok(Raised::Already);
-            }
-            if !has_some
-                && let Some(prepared) = rights.prepare(supervisor, holder, range, permission)
-            {
-                supervisor.grant_prepared(&ROOT, prepared.0)?;
-                let number = rights.begin(range, permission, prepared.1);
-                return Ok(Raised::Active(Active {
-                    holder,
-                    number,
-                    range,
-                    permission,
-                    prepared: Some(prepared),
-                }));
-            }
-        }
-        rights.cover(supervisor, holder, range);
-        rights.latest += 1;
+        self.cover(supervisor, holder, range);
+        self.latest += 1;
         let active = Active {
             holder,
-            number: rights.latest,
+            number: self.latest,
             range,
             permission,
-            prepared: None,
+            part: None,
         };
-        for piece in rights.inside(range) {
+        for piece in self.inside(range) {
             *piece.count(permission) += 1;
         }
-        if let Err(error) = rights.write(supervisor, holder, range) {
-            rights.discount(&active);
-            let _gone = rights.write(supervisor, holder, range);
+        if let Err(error) = self.write(supervisor, holder, range) {
+            self.discount(&active);
+            let _gone = self.write(supervisor, holder, range);
             return Err(error.into());
         }
         Ok(Raised::Active(active))
     }
 
+    #[inline]
     fn lower(&mut self, supervisor: &mut Supervisor<Table>, active: &Active) {
-        if let Some((prepared, _)) = active.prepared {
-            self.put_down(active);
-            if self.end_alone(active) {
-                let _gone = supervisor.revoke_prepared(&ROOT, prepared);
-                return;
-            }
+        if !self.end_part(supervisor, active) {
+            self.discount(active);
+            let _gone = self.write(supervisor, active.holder, active.range);
         }
-        self.discount(active);
-        let _gone = self.write(supervisor, active.holder, active.range);
+    }
+
+    /// Takes a part back; whether it was one.
+    #[inline]
+    fn end_part(&mut self, supervisor: &mut Supervisor<Table>, active: &Active) -> bool {
+        let Some(slab) = active.part else {
+            return false;
+        };
+        let mut parts = self.parts.iter();
+        let Some(at) = parts.rposition(|part| part.number == active.number) else {
+            return false;
+        };
+        // Otherwise the supervisor has made regions of the slab, or the slab has ended.
+        let is_done = supervisor.revoke_part(&ROOT, slab, active.range) == Ok(true);
+        if is_done {
+            self.parts.swap_remove(at);
+        }
+        is_done
+    }
+
+    /// What is in force by a part is so by a piece from here on.
+    #[inline]
+    fn settle(&mut self) {
+        for part in self.parts.drain(..) {
+            let mut piece = Piece {
+                end: part.range.end(),
+                base: Permission::None,
+                reads: 0,
+                writes: 0,
+                since: part.number - 1,
+            };
+            *piece.count(part.permission) += 1;
+            self.pieces.insert(part.range.start(), piece);
+        }
     }
 }
 
+/// Whether a part was granted.
+enum Found {
+    /// By this prepared grant.
+    Part(PreparedGrant),
+    /// The holder has it by itself.
+    Already,
+    No,
+}
+
 /// Puts many of them back, and waits once until no access of any thread comes that was checked before.
-pub(crate) fn lower_all(supervisor: &mut Supervisor<Table>, all: impl Iterator<Item = Raised>) {
-    supervisor.mechanism_mut().set_settling(Settling::Later);
+pub(crate) fn lower_all(decider: &mut Decider, all: impl Iterator<Item = Raised>) {
+    decider.mechanism_mut().set_settling(Settling::Later);
     let mut places: Vec<(&'static Holder, Range)> = Vec::new();
     for raised in all {
         let Raised::Active(active) = raised else {
             continue;
         };
-        let mut rights = lock(&active.holder.rights);
-        rights.put_down(&active);
+        let (supervisor, rights, _) = decider.of(active.holder);
+        if rights.end_part(supervisor, &active) {
+            continue;
+        }
         rights.discount(&active);
         places.push((active.holder, active.range));
     }
@@ -313,28 +427,24 @@ pub(crate) fn lower_all(supervisor: &mut Supervisor<Table>, all: impl Iterator<I
             let end = range.end().max(more.end());
             range = Range::words(range.start(), end - range.start()).expect("two ranges that meet");
         }
-        let _gone = lock(&holder.rights).write(supervisor, holder, range);
+        let (supervisor, rights, _) = decider.of(holder);
+        let _gone = rights.write(supervisor, holder, range);
     }
-    supervisor.mechanism_mut().settle_now();
-    supervisor.mechanism_mut().set_settling(Settling::Now);
+    decider.mechanism_mut().settle_now();
+    decider.mechanism_mut().set_settling(Settling::Now);
 }
 
 /// As [`raise`], to stay.
 pub(crate) fn raise_for_good(
-    supervisor: &mut Supervisor<Table>,
+    decider: &mut Decider,
     holder: &Holder,
     range: Range,
     permission: Permission,
 ) -> Result<(), GrantError> {
-    let mut rights = lock(&holder.rights);
-    // The usual case is a block of the host's that nobody has: then there is nothing to look through. Where the host
-    // is not the owner it is refused, and nothing has changed.
-    let has_none = |word| holder.view.access(4 * word) == table::Access::NONE;
-    if rights.is_clear(range)
-        && range.count() <= WORDS
-        && (range.start()..range.end()).all(has_none)
-        && let Ok(()) = supervisor.mprot_export(&ROOT, holder.subject, range, permission)
-    {
+    let (supervisor, rights, slabs) = decider.of(holder);
+    // The usual case is a block of the host's that nobody has.
+    let way = (&mut *supervisor, &mut *slabs);
+    if let Found::Part(_) = rights.part(way, holder, range, permission)? {
         return Ok(());
     }
     rights.cover(supervisor, holder, range);
@@ -347,16 +457,22 @@ pub(crate) fn raise_for_good(
 }
 
 /// Takes words of others away from a holder, on all threads, whatever it had them for.
-pub(crate) fn take_away(
-    supervisor: &mut Supervisor<Table>,
-    holder: &Holder,
-    range: Range,
-) -> Result<(), Error> {
-    let mut rights = lock(&holder.rights);
-    // As in `raise_for_good`.
-    let none = Permission::None;
-    if rights.is_clear(range)
-        && let Ok(()) = supervisor.mprot_export(&ROOT, holder.subject, range, none)
+pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) -> Result<(), Error> {
+    let (supervisor, rights, _) = decider.of(holder);
+    // The usual case is what `raise_for_good` has given.
+    let mut parts = rights.parts.iter();
+    let is_alone = parts.all(|part| part.range.overlap(range).is_none()) && rights.is_clear(range);
+    if is_alone
+        && let Some(at) = rights.slab(range)
+        && let Some(slab) = rights.slabs[at].grants[1]
+        && supervisor.revoke_part(&ROOT, slab, range) == Ok(true)
+    {
+        return Ok(());
+    }
+    rights.settle();
+    // Where the host is not the owner of all it is refused, and nothing has changed.
+    if is_alone
+        && let Ok(()) = supervisor.mprot_export(&ROOT, holder.subject, range, Permission::None)
     {
         return Ok(());
     }
@@ -382,114 +498,171 @@ pub(crate) fn take_away(
     Ok(())
 }
 
+/// At a holder's end: nothing is known of it any more.
+pub(crate) fn forget(decider: &mut Decider, holder: &Holder) {
+    let (supervisor, rights, slabs) = decider.of(holder);
+    rights.let_go(supervisor, slabs);
+    decider.rights[holder.id.get() as usize] = None;
+}
+
 /// Takes everything away that a holder has by grants that end.
-pub(crate) fn take_all_away(supervisor: &mut Supervisor<Table>, holder: &Holder) {
+pub(crate) fn take_all_away(decider: &mut Decider, holder: &Holder) {
     let pieces: Vec<(u64, u64)> = {
-        let rights = lock(&holder.rights);
+        let (_, rights, _) = decider.of(holder);
+        rights.settle();
         let pieces = rights.pieces.range(..u64::MAX);
         pieces.map(|(first, piece)| (*first, piece.end)).collect()
     };
     for (first, end) in pieces {
         if let Ok(range) = Range::words(first, end - first) {
-            let _gone = take_away(supervisor, holder, range);
+            let _gone = take_away(decider, holder, range);
         }
     }
 }
 
 impl Rights {
     /// Whether no piece touches these words.
+    #[inline]
     fn is_clear(&self, range: Range) -> bool {
+        if self.pieces.len() == 1 {
+            return true;
+        }
         let before = self.pieces.range(..range.end()).next_back();
         before.is_none_or(|(_, piece)| piece.end <= range.start())
     }
 
-    /// A prepared grant, if the words are the host's.
-    fn prepare(
+    /// Gives a part of a slab another permission; whether that is done.
+    fn write_part(
         &mut self,
         supervisor: &mut Supervisor<Table>,
         holder: &Holder,
         range: Range,
-        permission: Permission,
-    ) -> Option<(PreparedGrant, usize)> {
-        let key = key(range, permission);
-        if let Some(at) = self.known.get(&key) {
-            return Some((self.prepared.get(*at)?.grant, *at));
+        wanted: Permission,
+    ) -> bool {
+        let Some(at) = self.slab(range) else {
+            return false;
+        };
+        let on = wanted != Permission::None;
+        let slab = match on {
+            true => self.prepared(supervisor, holder, at, wanted),
+            false => self.slabs[at].grants.into_iter().flatten().next(),
+        };
+        slab.is_some_and(|slab| supervisor.set_part(&ROOT, slab, range, on) == Ok(true))
+    }
+
+    /// The place of the slab that all of these words are in.
+    #[inline]
+    fn slab(&mut self, range: Range) -> Option<usize> {
+        let hot = self.slabs.get(self.hot);
+        if !hot.is_some_and(|slab| slab.range.covers(range)) {
+            let behind = self
+                .slabs
+                .partition_point(|slab| slab.range.start() <= range.start());
+            let found = behind.checked_sub(1)?;
+            if !self.slabs[found].range.covers(range) {
+                return None;
+            }
+            self.hot = found;
         }
-        let Subject::Domain(id) = holder.subject else {
+        Some(self.hot)
+    }
+
+    /// Makes a slab around words of the host of which nobody has anything.
+    #[cold]
+    fn make_slab(
+        &mut self,
+        (supervisor, slabs): (&mut Supervisor<Table>, &mut Slabs),
+        holder: &Holder,
+        range: Range,
+    ) -> Option<usize> {
+        let Subject::Domain(_) = holder.subject else {
             return None;
         };
-        let made = supervisor.prepare(&ROOT, id, range, permission, NOT_FURTHER);
-        let grant = made.ok()?;
-        if self.known.len() >= MOST {
-            for (at, ready) in self.prepared.iter().enumerate() {
-                if ready.in_force == 0 && self.known.remove(&ready.key).is_some() {
-                    let _gone = supervisor.release(ready.grant);
-                    self.free.push(at);
+        let known = slabs.range(..range.end()).next_back();
+        let known = known.and_then(|(start, (end, _))| Range::between(*start, *end));
+        let found = match known.filter(|known| known.covers(range)) {
+            Some(known) => known,
+            None => {
+                let (mut first, mut end) = (
+                    range.start() / SLAB * SLAB,
+                    range.end().next_multiple_of(SLAB),
+                );
+                // Behind the slab before it, and in front of the next one.
+                first = first.max(known.map_or(0, Range::end));
+                end = end.min(
+                    slabs
+                        .range(range.start()..)
+                        .next()
+                        .map_or(end, |(at, _)| *at),
+                );
+                let around = Range::between(first, end).filter(|around| around.covers(range))?;
+                let mut regions = supervisor.regions(around);
+                let is_free =
+                    |holding: &Holding| holding.owner == ROOT && holding.grants.is_empty();
+                regions.find_map(|(region, holding)| {
+                    let region = region.overlap(around)?;
+                    (region.covers(range) && is_free(holding)).then_some(region)
+                })?
+            }
+        };
+        if self.slabs.len() >= SLABS {
+            self.let_go(supervisor, slabs);
+        }
+        slabs.entry(found.start()).or_insert((found.end(), 0)).1 += 1;
+        let at = self
+            .slabs
+            .partition_point(|slab| slab.range.start() < found.start());
+        let grants = [None; 2];
+        self.slabs.insert(
+            at,
+            Slab {
+                range: found,
+                grants,
+            },
+        );
+        self.hot = at;
+        Some(at)
+    }
+
+    /// Gives all slabs up. What is granted in them stays, as regions.
+    #[cold]
+    fn let_go(&mut self, supervisor: &mut Supervisor<Table>, slabs: &mut Slabs) {
+        for old in self.slabs.drain(..) {
+            for grant in old.grants.into_iter().flatten() {
+                let _gone = supervisor.release(grant);
+            }
+            if let Entry::Occupied(mut known) = slabs.entry(old.range.start()) {
+                known.get_mut().1 -= 1;
+                if known.get().1 == 0 {
+                    known.remove();
                 }
             }
         }
-        let ready = Ready {
-            key,
-            grant,
-            in_force: 0,
-        };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.prepared[at] = ready;
-                at
-            }
-            None => {
-                self.prepared.push(ready);
-                self.prepared.len() - 1
-            }
-        };
-        self.known.insert(key, at);
-        Some((grant, at))
     }
 
-    fn put_down(&mut self, active: &Active) {
-        let slot = active
-            .prepared
-            .and_then(|(_, at)| self.prepared.get_mut(at));
-        if let Some(ready) = slot.filter(|ready| ready.in_force == active.number) {
-            ready.in_force = 0;
+    /// The prepared grant of a slab.
+    #[inline]
+    fn prepared(
+        &mut self,
+        supervisor: &mut Supervisor<Table>,
+        holder: &Holder,
+        at: usize,
+        permission: Permission,
+    ) -> Option<PreparedGrant> {
+        let slab = self.slabs.get_mut(at)?;
+        let grant = &mut slab.grants[usize::from(permission == Permission::ReadWrite)];
+        if grant.is_none() {
+            let Subject::Domain(id) = holder.subject else {
+                return None;
+            };
+            let made = supervisor.prepare(&ROOT, id, slab.range, permission, NOT_FURTHER);
+            *grant = made.ok();
         }
-    }
-
-    /// A grant on words of which nothing was known.
-    fn begin(&mut self, range: Range, permission: Permission, slot: usize) -> u64 {
-        let mut piece = Piece {
-            end: range.end(),
-            base: Permission::None,
-            reads: 0,
-            writes: 0,
-            since: self.latest,
-        };
-        *piece.count(permission) += 1;
-        self.pieces.insert(range.start(), piece);
-        self.latest += 1;
-        if let Some(ready) = self.prepared.get_mut(slot) {
-            ready.in_force = self.latest;
-        }
-        self.latest
-    }
-
-    /// Forgets the piece of a grant that nothing else has touched; whether it was so.
-    fn end_alone(&mut self, active: &Active) -> bool {
-        let Some(piece) = self.pieces.get(&active.range.start()) else {
-            return false;
-        };
-        let is_alone = piece.end == active.range.end()
-            && piece.since < active.number
-            && piece.base == Permission::None
-            && piece.reads + piece.writes == 1;
-        if is_alone {
-            self.pieces.remove(&active.range.start());
-        }
-        is_alone
+        *grant
     }
 
     fn discount(&mut self, active: &Active) {
+        self.settle();
         self.cut(active.range);
         for piece in self.inside(active.range) {
             if piece.since < active.number {
@@ -523,6 +696,7 @@ impl Rights {
 
     /// Every word of `range` is in a piece.
     fn cover(&mut self, supervisor: &Supervisor<Table>, holder: &Holder, range: Range) {
+        self.settle();
         self.cut(range);
         let mut gaps: Vec<Range> = Vec::new();
         let mut at = range.start();
@@ -585,6 +759,9 @@ impl Rights {
         let mut outcome = Ok(());
         for (first, end, owner, wanted) in changes {
             let words = Range::words(first, end - first).expect("a part of a range");
+            if owner == ROOT && self.write_part(supervisor, holder, words, wanted) {
+                continue;
+            }
             let done = supervisor.mprot_export(&owner, holder.subject, words, wanted);
             outcome = outcome.and(done);
         }
@@ -596,14 +773,6 @@ impl Rights {
         }
         outcome
     }
-}
-
-fn key(range: Range, permission: Permission) -> Key {
-    (
-        range.start(),
-        range.end(),
-        permission == Permission::ReadWrite,
-    )
 }
 
 /// Pieces of memory that a call is granted without an allocation, and that are kept for the next one.

@@ -655,7 +655,7 @@ fn has_room(core: &Core, bytes: Option<u64>) -> bool {
 /// Memory of the host that a module takes over: until it gives it away, or begins anew.
 fn take_over(holder: &'static Holder, range: Range) -> Result<(), GrantError> {
     let mut supervisor = world().supervisor();
-    let raised = rights::raise(&mut supervisor, holder, range, Permission::ReadWrite, false)?;
+    let raised = rights::raise(&mut supervisor, holder, range, Permission::ReadWrite)?;
     let mut taken = lock(&holder.taken);
     let all = std::mem::take(&mut *taken).into_iter();
     let (old, mut kept): (Vec<_>, Vec<_>) = all.partition(|(taken, _)| range.covers(*taken));

@@ -4,6 +4,7 @@ use crate::core::Core;
 use crate::gates;
 use crate::memory::{Reserved, lock};
 use crate::report::Report;
+use crate::rights::Decider;
 use crate::thunks::Thunks;
 use mullion_supervisor::{DomainId, Range, Supervisor};
 use mullion_word_abi::{ADDRESS_BITS, STACK_REGION};
@@ -37,7 +38,7 @@ pub enum SetupError {
 
 /// The process's own.
 pub(crate) struct World {
-    supervisor: Mutex<Supervisor<Table>>,
+    decider: Mutex<Decider>,
     pub(crate) inside: Arc<Inside>,
     pub(crate) stacks: Stacks,
     pub(crate) private: Private,
@@ -201,7 +202,7 @@ impl World {
             .load();
         install().map_err(system("handlers for faults and limits"))?;
         Ok(World {
-            supervisor: Mutex::new(Supervisor::new(space, table)),
+            decider: Mutex::new(Decider::new(Supervisor::new(space, table))),
             inside,
             thunks,
             private,
@@ -213,7 +214,7 @@ impl World {
         })
     }
 
-    pub(crate) fn supervisor(&self) -> MutexGuard<'_, Supervisor<Table>> {
-        lock(&self.supervisor)
+    pub(crate) fn supervisor(&self) -> MutexGuard<'_, Decider> {
+        lock(&self.decider)
     }
 }

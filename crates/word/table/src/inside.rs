@@ -28,6 +28,19 @@
 //! while the table is written takes the lock on the records before or after `settle` does: before, it is asked;
 //! after, it sees what was written.
 //!
+//! Whether anybody else is registered is seen without the lock:
+//!
+//! ```text
+//!   it                                       a thread that registers
+//!   ------------------------------------     ------------------------------------------
+//!   writes shadow and maps                   crowd = itself, or many
+//!   reads crowd: nobody else -> done         membarrier: every thread passes a full barrier
+//!   otherwise as above                       may enter, and read the table
+//! ```
+//!
+//! If its look at the crowd comes behind its barrier, it sees the other thread. If it comes before, so do its writes, and the
+//! other thread reads what was written. A thread that goes has made all of its accesses before it takes itself out.
+//!
 //! A copy of the process (`fork`) has one thread only, with another number: [`Held`].
 
 use crate::code::{self, Place};
@@ -36,7 +49,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use thiserror::Error;
 
@@ -64,8 +77,16 @@ pub struct Inside {
     signal: i32,
     /// By domain.
     records: Mutex<Vec<Vec<Arc<Record>>>>,
+    /// Who is registered, by domain modulo their number: null for nobody, a thread if it is the only one, else [`MANY`].
+    /// Changes under the lock.
+    crowds: Box<[AtomicPtr<Thread>]>,
     signals: AtomicU64,
 }
+
+const CROWDS: usize = 4096;
+
+/// More than one thread.
+const MANY: *mut Thread = ptr::without_provenance_mut(usize::MAX);
 
 /// A thread that may be inside a domain.
 #[derive(Debug)]
@@ -101,15 +122,16 @@ thread_local! {
 
 /// No thread comes or goes meanwhile.
 #[derive(Debug)]
-pub struct Held<'a>(MutexGuard<'a, Vec<Vec<Arc<Record>>>>);
+pub struct Held<'a>(&'a Inside, MutexGuard<'a, Vec<Vec<Arc<Record>>>>);
 
 impl Held<'_> {
     /// In a copy of the process that was made meanwhile: the calling thread is the only one.
     pub fn in_copy(mut self) {
         let me = HERE.get();
-        for records in self.0.iter_mut() {
+        for records in self.1.iter_mut() {
             records.retain(|record| Arc::as_ptr(&record.thread) == me);
         }
+        (0..CROWDS).for_each(|at| self.0.count(&self.1, at));
         // SAFETY: as in `this_thread`: it points to what lives as long as this thread has a visit.
         if let Some(thread) = unsafe { me.as_ref() } {
             // SAFETY: it only asks for a number.
@@ -137,6 +159,7 @@ impl Inside {
         Ok(Arc::new(Inside {
             signal,
             records: Mutex::new(Vec::new()),
+            crowds: (0..CROWDS).map(|_| AtomicPtr::default()).collect(),
             signals: AtomicU64::new(0),
         }))
     }
@@ -171,6 +194,9 @@ impl Inside {
             records.resize_with(at + 1, Vec::new);
         }
         records[at].push(Arc::clone(&record));
+        self.count(&records, at);
+        // Before it enters: see the head of this file.
+        barrier();
         Visit {
             inside: Arc::clone(self),
             domain,
@@ -181,6 +207,16 @@ impl Inside {
 
     /// Returns when no other thread inside `domains` is between a check that it made before and its access.
     pub fn settle(&self, domains: &[DomainId]) {
+        // Behind the writes to the table, also for the compiler.
+        compiler_fence(Ordering::SeqCst);
+        let me = HERE.get().cast_mut();
+        if domains.iter().all(|domain| {
+            let crowd = &self.crowds[domain.get() as usize % CROWDS];
+            let who = crowd.load(Ordering::Acquire);
+            who.is_null() || who == me
+        }) {
+            return;
+        }
         let records = self.lock();
         let of = |domain: &DomainId| records.get(domain.get() as usize);
         self.wait_for(|| domains.iter().filter_map(of).flatten());
@@ -195,7 +231,20 @@ impl Inside {
     /// Keeps all threads as they are until the answer is dropped: while the process is copied.
     #[must_use]
     pub fn hold(&self) -> Held<'_> {
-        Held(self.lock())
+        Held(self, self.lock())
+    }
+
+    /// Brings a crowd to what the records say, under their lock. `at`: a domain that is in it.
+    fn count(&self, records: &[Vec<Arc<Record>>], at: usize) {
+        let first = at % CROWDS;
+        let all = records.iter().skip(first).step_by(CROWDS).flatten();
+        let mut threads = all.map(|record| Arc::as_ptr(&record.thread).cast_mut());
+        let who = match threads.next() {
+            None => ptr::null_mut(),
+            Some(one) if threads.all(|other| other == one) => one,
+            Some(_) => MANY,
+        };
+        self.crowds[first].store(who, Ordering::Release);
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Vec<Arc<Record>>>> {
@@ -291,6 +340,7 @@ impl Drop for Visit {
         if let Some(list) = records.get_mut(self.domain.get() as usize) {
             list.retain(|record| !Arc::ptr_eq(record, &self.record));
         }
+        self.inside.count(&records, self.domain.get() as usize);
         if self.record.thread.visits.fetch_sub(1, Ordering::Relaxed) == 1 {
             HERE.set(ptr::null());
         }

@@ -337,3 +337,69 @@ fn a_number_gives_more_only_behind_all_checks_that_may_have_read_it() {
         );
     });
 }
+
+/// Threads register while another one revokes, and sees without a lock whether they are there.
+#[test]
+fn a_thread_that_registers_meanwhile_is_waited_for_or_sees_what_was_written() {
+    let _alone = alone();
+    let mut w = world();
+    let _code = code().load();
+    let rounds: u32 = match std::env::var("MULLION_WORD_REGISTERS") {
+        Ok(rounds) => rounds.parse().expect("a number"),
+        Err(_) => 1_500,
+    };
+    let grant = w
+        .supervisor
+        .prepare(&ROOT, w.module, w.range, Permission::ReadWrite, Level::None)
+        .unwrap();
+    let view = w.supervisor.mechanism().view(w.module).unwrap();
+    let inside = Arc::clone(w.supervisor.mechanism().inside());
+    let cell: *const AtomicU32 = w.cell();
+    // SAFETY: the cells outlive the threads.
+    let cell: &AtomicU32 = unsafe { &*cell };
+    let (turn, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (module, turn, done) = (w.module, &turn, &done);
+    let (mut behind, mut stores) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // SAFETY: nothing else uses %gs in this thread; the table lives on.
+            unsafe { view.load() };
+            for round in 1..=u64::from(rounds) {
+                while turn.load(Ordering::Acquire) < round {
+                    std::hint::spin_loop();
+                }
+                let mut visit = inside.visit(module);
+                visit.enter();
+                // It stores until it is refused.
+                let never = AtomicU32::new(0);
+                // SAFETY: it is the test's memory, and the code is loaded.
+                unsafe { hammer(cell.as_ptr(), never.as_ptr(), view.own(), round as u32) };
+                let stored = cell.load(Ordering::SeqCst) == round as u32;
+                visit.leave();
+                drop(visit);
+                done.store(round << 1 | u64::from(stored), Ordering::Release);
+            }
+        });
+        let mut state = 1u64;
+        for round in 1..=u64::from(rounds) {
+            w.supervisor.grant_prepared(&ROOT, grant).unwrap();
+            cell.store(0, Ordering::SeqCst);
+            turn.store(round, Ordering::Release);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            for _ in 0..(state >> 33) % 800 {
+                std::hint::spin_loop();
+            }
+            w.supervisor.revoke_prepared(&ROOT, grant).unwrap();
+            let now = cell.load(Ordering::SeqCst);
+            while done.load(Ordering::Acquire) >> 1 < round {
+                std::hint::spin_loop();
+            }
+            stores += done.load(Ordering::Acquire) & 1;
+            behind += u32::from(cell.load(Ordering::SeqCst) != now);
+        }
+    });
+    println!("{stores} of {rounds} stores were in time");
+    assert_eq!(behind, 0, "stores behind the revocation");
+}

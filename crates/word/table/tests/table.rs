@@ -137,7 +137,7 @@ fn run(seed: u64, limits: Limits, steps: u64, settling: Settling) -> (u64, u64) 
     naive.members = groups.iter().map(|group| (*group, Vec::new())).collect();
     let mut living: Vec<DomainId> = Vec::new();
     let mut prepared: Vec<(PreparedGrant, DomainId, Range, Permission)> = Vec::new();
-    let (mut collected, mut refused) = (0, 0);
+    let (mut collected, mut refused, mut parts) = (0, 0, 0u64);
     for step in 0..steps {
         let first = random.below(SPACE);
         let range = words(first, 1 + random.below(SPACE - first).min(random.below(24)));
@@ -197,7 +197,24 @@ fn run(seed: u64, limits: Limits, steps: u64, settling: Settling) -> (u64, u64) 
             (8..=10, _) if !prepared.is_empty() => {
                 let (grant, target, range, permission) =
                     prepared[random.below(prepared.len() as u64) as usize];
-                match random.below(2) {
+                let first = random.below(range.count());
+                let part = words(
+                    range.start() + first,
+                    1 + random.below(range.count() - first),
+                );
+                match random.below(6) {
+                    2 | 3 => s.grant_part(&KERNEL, grant, part).map(|done| {
+                        if done {
+                            parts += 1;
+                            naive.grant(part, target.into(), permission);
+                        }
+                    }),
+                    4 | 5 => s.revoke_part(&KERNEL, grant, part).map(|done| {
+                        if done {
+                            parts += 1;
+                            naive.grant(part, target.into(), Permission::None);
+                        }
+                    }),
                     0 => s
                         .grant_prepared(&KERNEL, grant)
                         .map(|()| naive.grant(range, target.into(), permission)),
@@ -266,6 +283,7 @@ fn run(seed: u64, limits: Limits, steps: u64, settling: Settling) -> (u64, u64) 
         }
     }
     s.check().unwrap();
+    assert!(parts > 0);
     (collected, refused)
 }
 
@@ -280,6 +298,104 @@ fn random_grants_groups_and_ends_agree_with_the_naive_model() {
             settling,
         );
     }
+}
+
+/// Modules that are granted parts of a slab, with a plain call or an end of one in between now and then.
+#[test]
+fn random_parts_of_a_slab_agree_with_the_naive_model() {
+    let _alone = alone();
+    let slab = words(40, 300);
+    let mut random = Random(0x51ab);
+    let mut s = table(Limits::default());
+    let mut naive = Naive::default();
+    let all = words(0, 400);
+    assert_eq!(s.pd_subdivide(&ROOT, all, Permission::None), Ok(KERNEL));
+    naive.clear(all, None, KERNEL);
+    let mut living: Vec<(DomainId, [PreparedGrant; 2])> = Vec::new();
+    let mut granted: Vec<(PreparedGrant, DomainId, Range)> = Vec::new();
+    let mut parts = 0u64;
+    let steps = steps() / 4;
+    for step in 0..steps {
+        if living.len() < 4 {
+            let own = words(350 + step % 50, 1);
+            let made = s.perm_free(&KERNEL, own).and_then(|()| {
+                naive.clear(own, None, KERNEL);
+                s.pd_subdivide(&KERNEL, own, RW)
+            });
+            if let Ok(made) = made {
+                naive.clear(own, None, made);
+                naive.grant(own, made.into(), RW);
+                let prepare = |permission| s.prepare(&KERNEL, made, slab, permission, Level::None);
+                living.push((
+                    made,
+                    [RW, Permission::Read].map(prepare).map(Result::unwrap),
+                ));
+            }
+        }
+        let (domain, prepared) = living[random.below(living.len() as u64) as usize];
+        let first = slab.start() + random.below(slab.count());
+        let range = words(
+            first,
+            1 + random.below(slab.end() - first).min(random.below(90)),
+        );
+        match random.below(200) {
+            0 => {
+                s.pd_free(&KERNEL, domain).unwrap();
+                naive.end(domain, KERNEL);
+                living.retain(|(other, _)| *other != domain);
+                granted.retain(|(_, other, _)| *other != domain);
+            }
+            1 | 2 => {
+                s.mprot_export(&KERNEL, domain, range, RW).unwrap();
+                naive.grant(range, domain.into(), RW);
+            }
+            3 => {
+                s.perm_free(&KERNEL, slab).unwrap();
+                naive.clear(slab, Some(KERNEL.into()), KERNEL);
+                s.mprot(&KERNEL, slab, Permission::None).unwrap();
+                naive.clear(slab, None, KERNEL);
+                granted.clear();
+            }
+            4 if step % 7 == 0 => Table::collect(&mut s),
+            5..=110 => {
+                let write = random.below(2) as usize;
+                let grant = prepared[1 - write];
+                if s.grant_part(&KERNEL, grant, range).unwrap() {
+                    let permission = [Permission::Read, RW][write];
+                    naive.grant(range, domain.into(), permission);
+                    granted.push((grant, domain, range));
+                    parts += 1;
+                }
+            }
+            _ if !granted.is_empty() => {
+                let at = random.below(granted.len() as u64) as usize;
+                let (grant, domain, range) = granted.swap_remove(at);
+                if s.revoke_part(&KERNEL, grant, range).unwrap() {
+                    naive.grant(range, domain.into(), Permission::None);
+                    parts += 1;
+                }
+            }
+            _ => {}
+        }
+        let checked = match step % 64 {
+            0 => all,
+            _ => range,
+        };
+        for word in checked.start()..checked.end() {
+            for (domain, _) in &living {
+                let found = s.mechanism().access(*domain, 4 * word);
+                let said = Access::of(s.permission(*domain, word), *domain);
+                let all = (found, said, naive.access(*domain, word));
+                let alike = all.0 == all.1 && all.1 == all.2;
+                assert!(
+                    alike,
+                    "step {step}, {domain}, word {word}: table, supervisor, model {all:?}"
+                );
+            }
+        }
+    }
+    s.check().unwrap();
+    assert!(parts > steps / 8, "only {parts} parts were decided at once");
 }
 
 #[test]

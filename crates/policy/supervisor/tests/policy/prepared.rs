@@ -217,3 +217,80 @@ fn a_mechanism_without_room_has_the_call_refused() {
     assert_eq!(s.mprot(&ROOT, all, Permission::None), Ok(()));
     assert!(s.mechanism().asked.ends_with(&[(64, 1, true)]));
 }
+
+/// A slab of words 4 to 27, prepared for two domains.
+#[test]
+fn parts_of_what_is_prepared_come_and_go_by_themselves() {
+    let (mut s, kernel, module) = world(Recorder::new());
+    let rw = Permission::ReadWrite;
+    let other = s.pd_subdivide(&ROOT, words(36, 4), rw).unwrap();
+    let slab = words(4, 24);
+    let regions = s.region_count();
+    let before = s.snapshot();
+    let one = s.prepare(&kernel, module, slab, rw, Level::None).unwrap();
+    let two = s
+        .prepare(&kernel, other, slab, Permission::Read, Level::None)
+        .unwrap();
+    assert_eq!(s.grant_part(&kernel, one, words(5, 4)), Ok(true));
+    assert_eq!(s.grant_part(&kernel, two, words(9, 2)), Ok(true));
+    // It has a word of it already; more than was granted; outside; not by who has prepared it.
+    assert_eq!(s.grant_part(&kernel, one, words(8, 2)), Ok(false));
+    assert_eq!(s.revoke_part(&kernel, one, words(4, 3)), Ok(false));
+    assert_eq!(s.revoke_part(&kernel, two, words(5, 4)), Ok(false));
+    assert_eq!(s.grant_part(&kernel, one, words(3, 2)), Ok(false));
+    assert_eq!(s.grant_part(&module, one, words(20, 2)), Ok(false));
+    // Two may have the same words, or some of them.
+    assert_eq!(s.grant_part(&kernel, two, words(8, 1)), Ok(true));
+    assert_eq!(s.grant_part(&kernel, one, words(9, 6)), Ok(true));
+    assert_eq!(s.permission(module, 8), rw);
+    assert_eq!(s.permission(other, 8), Permission::Read);
+    assert_eq!(s.permission(module, 10), rw);
+    assert_eq!(s.permission(other, 10), Permission::Read);
+    assert_eq!(s.permission(other, 11), Permission::None);
+    assert_eq!(s.revoke_part(&kernel, one, words(9, 6)), Ok(true));
+    assert_eq!(s.set_part(&kernel, two, words(5, 2), true), Ok(true));
+    assert_eq!(s.set_part(&kernel, two, words(4, 4), false), Ok(true));
+    s.check().unwrap();
+    // A plain call in the midst of it makes regions of what was granted.
+    s.mprot_export(&kernel, module, words(10, 1), rw).unwrap();
+    assert_eq!(s.grant_part(&kernel, one, words(20, 2)), Ok(false));
+    assert_eq!(s.permission(module, 8), rw);
+    assert_eq!(s.permission(other, 10), Permission::Read);
+    s.check().unwrap();
+    // And after some more of them, a sheet of the regions.
+    let asked = (0..20).position(|_| s.grant_part(&kernel, one, words(20, 2)) == Ok(true));
+    assert!(asked.is_some());
+    assert_eq!(s.permission(module, 8), rw);
+    assert_eq!(s.permission(other, 10), Permission::Read);
+    s.check().unwrap();
+    s.perm_free(&kernel, slab).unwrap();
+    s.mprot(&kernel, slab, rw).unwrap();
+    // And again.
+    assert_eq!(s.grant_part(&kernel, one, words(20, 2)), Ok(true));
+    assert_eq!(s.revoke_part(&kernel, one, words(21, 1)), Ok(true));
+    s.release(one).unwrap();
+    assert_eq!(s.permission(module, 20), rw);
+    s.check().unwrap();
+    // What was granted by a part ends with its holder.
+    s.pd_free(&ROOT, module).unwrap();
+    s.check().unwrap();
+    assert_eq!(
+        s.grant_part(&kernel, one, words(20, 2)),
+        Err(Error::UnknownPrepared)
+    );
+    s.release(two).unwrap();
+    s.pd_free(&ROOT, other).unwrap();
+    s.check().unwrap();
+    assert!(s.region_count() <= regions);
+    let slab_now: Vec<_> = s
+        .regions(slab)
+        .map(|(_, holding)| holding.clone())
+        .collect();
+    assert_eq!(slab_now.len(), 1);
+    assert!(
+        before
+            .regions
+            .iter()
+            .any(|(_, holding)| *holding == slab_now[0])
+    );
+}

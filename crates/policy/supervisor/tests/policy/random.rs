@@ -9,6 +9,7 @@ use mullion_supervisor::{
     Subject, Supervisor,
 };
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORDS: u64 = 24;
 
@@ -203,6 +204,8 @@ enum Step {
     Batch(Vec<(usize, Change)>),
     Prepare(usize, DomainId, Range, Permission, Level),
     Switch(usize, usize, bool),
+    /// The same of a part, strictly or not: where it begins, and how long it is.
+    Part(usize, usize, (bool, bool), u64, u64),
     Release(usize),
 }
 
@@ -230,6 +233,8 @@ fn step() -> impl Strategy<Value = Step> {
             }),
         8 => (prop_oneof![3 => Just(usize::MAX), 1 => who()], who(), any::<bool>())
             .prop_map(|(caller, which, on)| Step::Switch(caller, which, on)),
+        24 => (prop_oneof![7 => Just(usize::MAX), 1 => who()], who(), any::<(bool, bool)>(), any::<u64>(), any::<u64>())
+            .prop_map(|(caller, which, how, first, count)| Step::Part(caller, which, how, first, count)),
         1 => who().prop_map(Step::Release),
     ]
 }
@@ -272,13 +277,23 @@ fn furnish(supervisor: &mut Supervisor<Recorder>, naive: &mut Naive) {
     }
 }
 
+/// Parts that were granted or taken back as such.
+static PARTS: AtomicU64 = AtomicU64::new(0);
+
+#[test]
+fn batches_prepared_grants_and_parts_are_their_plain_calls() {
+    batches_and_prepared_grants_are_their_plain_calls();
+    let parts = PARTS.load(Ordering::Relaxed);
+    assert!(parts > 100, "only {parts} parts were decided at once");
+}
+
 /// A prepared grant, who prepared it, and the plain calls that switch it on and off.
 type Known = (PreparedGrant, DomainId, [Call; 2]);
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4 * cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
-    #[test]
+    // Called by `batches_prepared_grants_and_parts_are_their_plain_calls`.
     fn batches_and_prepared_grants_are_their_plain_calls(steps in prop::collection::vec(step(), 1..120)) {
         let mut supervisor = Supervisor::new(words(0, WORDS), Recorder::new());
         let mut naive = Naive::new(WORDS as usize, Order::Strict);
@@ -334,6 +349,43 @@ proptest! {
                     }
                     let expected = naive.call(caller, None, calls[usize::from(on)]);
                     (outcome.map_err(|error| error.rule()), expected.map(drop))
+                }
+                Step::Part(caller, which, (on, strictly), first, count) => {
+                    let Some((prepared, maker, calls)) = known.get(which % known.len().max(1)).copied() else {
+                        continue;
+                    };
+                    let Call::MprotExport { target, range, permission, export } = calls[usize::from(on)] else { unreachable!() };
+                    let Subject::Domain(domain) = target else { unreachable!() };
+                    let first = first % range.count();
+                    let part = words(range.start() + first, 1 + count % (range.count() - first));
+                    let caller = if caller == usize::MAX { maker } else { who(caller) };
+                    let outcome = match (on, strictly) {
+                        (_, false) => supervisor.set_part(&caller, prepared, part, on),
+                        (true, _) => supervisor.grant_part(&caller, prepared, part),
+                        (false, _) => supervisor.revoke_part(&caller, prepared, part),
+                    };
+                    if strictly && on && outcome == Ok(true) {
+                        let had = |word| before.permission(domain, word) != Permission::None;
+                        prop_assert!(!(part.start()..part.end()).any(had));
+                    }
+                    match outcome {
+                        Err(error) => {
+                            prop_assert_eq!(error, Error::UnknownPrepared);
+                            prop_assert!(!living.contains(&domain));
+                            continue;
+                        }
+                        Ok(false) => {
+                            supervisor.check().unwrap();
+                            prop_assert_eq!(supervisor.snapshot(), before.snapshot());
+                            prop_assert_eq!(supervisor.mechanism(), before.mechanism());
+                            continue;
+                        }
+                        Ok(true) => {
+                            PARTS.fetch_add(1, Ordering::Relaxed);
+                            let call = Call::MprotExport { target, range: part, permission, export };
+                            (Ok(()), naive.call(caller, None, call).map(drop))
+                        }
+                    }
                 }
                 Step::Release(which) => {
                     if !known.is_empty() {
