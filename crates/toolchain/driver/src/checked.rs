@@ -3,11 +3,61 @@
 
 use crate::DriverError;
 use mullion_rewriter::WordProtection;
+use std::process::Command;
 
 /// Environment variable that tells assembler and linker what is checked, from the driver.
 pub(crate) const WORD: &str = "MULLION_WORD";
 /// Environment variable with the directory of the functions of the C library that modules bring along.
 pub(crate) const LIBRARY: &str = "MULLION_WORD_LIBRARY";
+
+/// Environment variable that tells the linker where `malloc` takes memory from, from the driver.
+const HEAP: &str = "MULLION_WORD_HEAP";
+
+/// Where `malloc` of a module takes memory from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Heap {
+    /// From the module's own heap (`sysroot/word/heap`).
+    #[default]
+    Own,
+    /// From the host, block by block.
+    Host,
+}
+
+impl Heap {
+    /// As it is called in options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Heap::Own => "own",
+            Heap::Host => "host",
+        }
+    }
+
+    pub(crate) fn named(value: &str) -> Result<Heap, DriverError> {
+        let known = [Heap::Own, Heap::Host].into_iter();
+        known
+            .clone()
+            .find(|heap| heap.name() == value)
+            .ok_or_else(|| DriverError::Value {
+                option: "--heap",
+                value: value.to_owned(),
+                known: "own, host",
+            })
+    }
+
+    /// Tells the linker that gcc calls.
+    pub(crate) fn hand_on(self, gcc: &mut Command) {
+        gcc.env(HEAP, self.name());
+    }
+
+    /// What the driver has told.
+    pub(crate) fn handed_on() -> Result<Heap, DriverError> {
+        match std::env::var(HEAP) {
+            Ok(name) if !name.is_empty() => Heap::named(&name),
+            _ => Ok(Heap::default()),
+        }
+    }
+}
 
 /// Options that every compilation of checked code gets, after the user's own.
 ///

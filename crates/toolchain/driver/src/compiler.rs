@@ -153,6 +153,7 @@ fn module(
     }
     gcc.env(checked::WORD, protection.name());
     gcc.env(checked::LIBRARY, sysroot.library());
+    arguments.heap.hand_on(&mut gcc);
     if let Some(directory) = &arguments.keep {
         gcc.env(assembler::KEEP, directory);
     }

@@ -39,6 +39,7 @@ mod word;
 
 pub use arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 pub use assembler::assemble;
+pub use checked::Heap;
 pub use compiler::{Compiled, Language, compile};
 pub use error::DriverError;
 pub use linker::link;

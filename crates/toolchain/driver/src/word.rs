@@ -5,7 +5,8 @@
 //! name, and links again.
 
 use crate::assembler::{beside, is_special};
-use crate::checked::LIBRARY;
+use crate::checked::{Heap, LIBRARY};
+use crate::sysroot::HEAP;
 use crate::{DriverError, growth, response, tools};
 use mullion_rewriter::WordProtection;
 use mullion_word_abi::{CALL_PREFIX, MAX_IMPORTS, RECORD_SIZE, SLOT_FIRST_IMPORT};
@@ -14,6 +15,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+
+/// How the heap of a module calls the host's functions whose names it has itself.
+const OF_HOST: &str = "__mullion_host_";
 
 /// What `sysroot/word/jumps.s` has: they are never imported, because no function of the host could do it.
 const JUMPS: &[&str] = &[
@@ -57,16 +61,17 @@ pub(crate) fn link(
     let script = work.path().join("word.ld");
     common.push(script.clone().into());
     if let Some(library) = std::env::var_os(LIBRARY).filter(|l| !l.is_empty()) {
-        for option in [
-            "--exclude-libs",
-            "libword.a:libc.a:libgcc.a",
-            "--start-group",
-        ] {
-            common.push(option.into());
+        let mut archives = vec!["libword.a", "libc.a", "libgcc.a"];
+        if Heap::handed_on()? == Heap::Own {
+            archives.push(HEAP);
         }
-        for archive in ["libword.a", "libc.a", "libgcc.a"] {
-            common.push(Path::new(&library).join(archive).into());
-        }
+        let names = archives.join(":");
+        common.extend(["--exclude-libs", &names, "--start-group"].map(OsString::from));
+        common.extend(
+            archives
+                .iter()
+                .map(|archive| Path::new(&library).join(archive).into()),
+        );
         common.push("--end-group".into());
     }
     write(&script, &fill_in(template, protection, true))?;
@@ -202,7 +207,8 @@ fn text(imports: &[String]) -> Result<String, DriverError> {
          __dso_handle:\n\t.quad __dso_handle\n",
         8 * slots
     );
-    for (number, name) in imports.iter().enumerate() {
+    for (number, called) in imports.iter().enumerate() {
+        let name = called.strip_prefix(OF_HOST).unwrap_or(called);
         if name.len() as u64 >= RECORD_SIZE {
             return Err(DriverError::Rewrite(format!(
                 "the name of an imported function has room for {} bytes: {name}",
@@ -215,8 +221,8 @@ fn text(imports: &[String]) -> Result<String, DriverError> {
         let _ = write!(
             text,
             "\t.section .mullion.imports,\"a\",@progbits\n\t.asciz \"{name}\"\n\t.skip {rest}\n\t.text\n\t.balign 8, 0xcc\n\
-             \t.globl {CALL_PREFIX}{name}\n\t.hidden {CALL_PREFIX}{name}\n\t.type {CALL_PREFIX}{name}, @function\n\
-             {CALL_PREFIX}{name}:\n\tjmp\t*__mullion_slots+{slot}(%rip)\n\t.size {CALL_PREFIX}{name}, .-{CALL_PREFIX}{name}\n"
+             \t.globl {CALL_PREFIX}{called}\n\t.hidden {CALL_PREFIX}{called}\n\t.type {CALL_PREFIX}{called}, @function\n\
+             {CALL_PREFIX}{called}:\n\tjmp\t*__mullion_slots+{slot}(%rip)\n\t.size {CALL_PREFIX}{called}, .-{CALL_PREFIX}{called}\n"
         );
     }
     text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");

@@ -1,5 +1,5 @@
 //! Modules that attack their host, each of them refused for the right reason: in C, compiled by
-//! `mullion cc --wall=word`, verified, loaded and called. `attacks/*.c` has the code, `attacks/table.rs` what it is given
+//! `mullion cc --wall=word`, verified, loaded and called. `attacks/*.c` has the code, `attacks/table/` what it is given
 //! and how it ends, `attacks/story.rs` those in which the host does something in between.
 //!
 //! Most of them are also compiled by plain gcc, and run without a wall in a process of their own, where they must do harm.
@@ -13,7 +13,7 @@
 mod scene;
 #[path = "attacks/story.rs"]
 mod story;
-#[path = "attacks/table.rs"]
+#[path = "attacks/table/mod.rs"]
 mod table;
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
@@ -28,7 +28,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use table::{Attack, Ends, Harm};
 
-const FILES: [&str; 4] = ["memory", "control", "deputies", "time"];
+const FILES: [&str; 5] = ["memory", "control", "deputies", "time", "heap"];
 /// What a process says of itself when it was harmed.
 const HARMED: i32 = 42;
 
@@ -64,7 +64,13 @@ fn source(name: &str) -> PathBuf {
 
 fn walled(scratch: &Path, file: &str) -> Arc<Module> {
     let output = scratch.join(format!("{file}.so"));
-    let mut line: Vec<OsString> = ["--wall=word", "-w", "-O2"].map(OsString::from).into();
+    let heap = match file {
+        "heap" => "--heap=own",
+        _ => "--heap=host",
+    };
+    let mut line: Vec<OsString> = ["--wall=word", heap, "-w", "-O2"]
+        .map(OsString::from)
+        .into();
     line.extend([
         source(&format!("{file}.c")).into(),
         "-o".into(),

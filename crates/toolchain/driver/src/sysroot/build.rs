@@ -114,7 +114,7 @@ pub(super) fn library(
     if options.wall != Wall::Window {
         texts.retain(|(product, text)| pure::is(product, text));
     } else {
-        texts.retain(|(product, _)| product != pure::PRODUCT);
+        texts.retain(|(product, _)| product != pure::PRODUCT && product != pure::HEAP);
     }
     let bar = progress(
         &format!(

@@ -24,6 +24,7 @@ mod musl;
 mod pure;
 
 pub(crate) use build::entries;
+pub(crate) use pure::HEAP;
 
 use crate::arguments::Kind;
 use crate::{DriverError, tools};

@@ -5,6 +5,7 @@
 //! is used: its assembler text keeps things where a domain may not.
 
 use super::build::{Unit, copy_tree, entries, file_name};
+use super::pure;
 use crate::{DriverError, tools};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -67,16 +68,21 @@ pub(super) fn units(library: &Path, overlay: &Path, work: &Path) -> Result<Vec<U
             options: options.clone(),
         })
         .collect();
-    for source in entries(&overlay.join("word"))?
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|name| name == "c"))
-    {
-        units.push(Unit {
-            product: super::pure::PRODUCT,
-            name: format!("string-{}", stem(&source)),
-            source,
-            options: options.clone(),
-        });
+    for (directory, product, part) in [
+        ("word", pure::PRODUCT, "string"),
+        ("word/heap", pure::HEAP, "heap"),
+    ] {
+        for source in entries(&overlay.join(directory))?
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|name| name == "c"))
+        {
+            units.push(Unit {
+                product,
+                name: format!("{part}-{}", stem(&source)),
+                source,
+                options: options.clone(),
+            });
+        }
     }
     for (product, file) in [
         ("program.o", "crt/program.c"),

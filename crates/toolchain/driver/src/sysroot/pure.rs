@@ -8,6 +8,9 @@ use std::path::Path;
 /// blocks, beyond what it was given, or uses repeated string instructions.
 pub(super) const PRODUCT: &str = "libword.a";
 
+/// The archive of the heap of a module (`sysroot/word/heap`), which a module may do without.
+pub(crate) const HEAP: &str = "libheap.a";
+
 /// Parts of which everything counts, but for what follows.
 const PARTS: &[&str] = &["string", "ctype", "math", "complex"];
 /// What allocates, what asks for the locale or the thread, and what keeps something between calls.
@@ -50,7 +53,7 @@ pub(super) fn is(product: &str, text: &Path) -> bool {
     let part = name.split('-').next().unwrap_or_default();
     let computes = PARTS.contains(&part) && !LEFT_OUT.contains(&name.as_ref());
     match product {
-        "libgcc.a" | PRODUCT => true,
+        "libgcc.a" | PRODUCT | HEAP => true,
         "libc.a" => {
             let own = text
                 .with_file_name("..")
