@@ -1,4 +1,4 @@
-//! `mullion cc`, `mullion c++`, and `mullion as` and `mullion ld`, which they have gcc call.
+//! `mullion cc`, `mullion c++`, `mullion clang`, and `mullion as` and `mullion ld`, which they have gcc call.
 
 use super::admission::{module_type as find_type, record_of};
 use super::keys::KeyringArgs;
@@ -34,6 +34,14 @@ impl Args {
 
     pub(crate) fn cxx(self) -> anyhow::Result<ExitCode> {
         compile(Language::Cxx, &self.arguments)
+    }
+
+    pub(crate) fn clang(self) -> anyhow::Result<ExitCode> {
+        Ok(mullion_driver::clang(Language::C, &self.arguments)?.into())
+    }
+
+    pub(crate) fn clangxx(self) -> anyhow::Result<ExitCode> {
+        Ok(mullion_driver::clang(Language::Cxx, &self.arguments)?.into())
     }
 
     pub(crate) fn assemble(self) -> anyhow::Result<ExitCode> {

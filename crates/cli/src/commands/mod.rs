@@ -58,6 +58,11 @@ pub(crate) enum Command {
     /// The linker that cc and c++ have gcc call.
     #[command(hide = true)]
     Ld(cc::Args),
+    /// Compile C like clang, for a domain; LLVM 23 of rustup makes the code (see docs/extension.md).
+    Clang(cc::Args),
+    /// Compile C++ like clang++, for a domain.
+    #[command(name = "clang++")]
+    Clangxx(cc::Args),
     /// Compile a Rust crate like rustc, for a domain (see mullion rustc --mullion-help).
     Rustc(rust::Args),
     /// Run Cargo so that it builds for a domain: build, run, test and the rest.
@@ -110,6 +115,8 @@ impl Command {
             Command::Cxx(args) => args.cxx(),
             Command::As(args) => args.assemble(),
             Command::Ld(args) => args.link(),
+            Command::Clang(args) => args.clang(),
+            Command::Clangxx(args) => args.clangxx(),
             Command::Rustc(args) => args.rustc(),
             Command::Cargo(args) => args.cargo(),
             Command::RustcWrapped(args) => args.wrapped(),

@@ -66,6 +66,15 @@ pub enum DriverError {
         /// The release that is known to do.
         release: &'static str,
     },
+    /// There is no back end that keeps registers free for clang's programs.
+    #[error(
+        "the back end of LLVM 23 (llc) is not there, which keeps the rewriter's registers free; \
+         install it: rustup component add llvm-tools --toolchain {release}"
+    )]
+    NoLlc {
+        /// The release that is known to do.
+        release: &'static str,
+    },
     /// A program failed while the sysroot was built.
     #[error("{command} failed\n{said}")]
     Step {

@@ -16,7 +16,7 @@
 //!       collect2, BIN/ld -T mullion.ld crt.o a.o -lc specs.rs, linker.rs, sysroot/
 //! ```
 //!
-//! `mullion rustc` and `mullion cargo` do the same with crates ([`rust`]).
+//! `mullion rustc` and `mullion cargo` do the same with crates ([`rust`]), `mullion clang` with clang.
 //!
 //! Nothing here is trusted: what comes out is believed by nobody until the
 //! verifier has read it.
@@ -25,6 +25,7 @@
 mod arguments;
 mod assembler;
 mod checked;
+mod clang;
 mod compiler;
 mod error;
 mod growth;
@@ -40,6 +41,7 @@ mod word;
 pub use arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 pub use assembler::assemble;
 pub use checked::Heap;
+pub use clang::clang;
 pub use compiler::{Compiled, Language, compile};
 pub use error::DriverError;
 pub use linker::link;

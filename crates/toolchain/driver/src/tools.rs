@@ -55,6 +55,7 @@ pub(crate) fn cannot_start(command: &Command, cause: std::io::Error) -> DriverEr
     let package = match program.rsplit('/').next() {
         Some("as" | "ar" | "ld") => "binutils",
         Some("g++" | "g++-12") => "g++",
+        Some("clang") => "clang",
         Some("cargo" | "rustc") => "rustup, then a toolchain",
         _ => "gcc",
     };

@@ -31,6 +31,7 @@ mod wrapper;
 
 pub use cargo::cargo;
 pub use link::link;
+pub(crate) use object::assemble;
 pub use toolchain::Toolchain;
 pub use wrapper::{rustc, wrapped};
 

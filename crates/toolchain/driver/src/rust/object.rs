@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Rewrites a crate's text and assembles it.
-pub(super) fn assemble(
+pub(crate) fn assemble(
     text: &str,
     name: &Path,
     options: &Options,

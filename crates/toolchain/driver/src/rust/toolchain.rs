@@ -57,6 +57,12 @@ impl Toolchain {
         self.directory.join("lib")
     }
 
+    /// The back end of its LLVM as a program, if the component `llvm-tools` is installed.
+    pub(crate) fn llc(&self) -> PathBuf {
+        self.libraries()
+            .join("rustlib/x86_64-unknown-linux-gnu/bin/llc")
+    }
+
     /// Whether programs can be made of the compiler's own libraries (`rustc-dev`).
     pub(super) fn has_its_own_libraries(&self) -> bool {
         let place = self
