@@ -93,11 +93,13 @@ impl View {
             .map(|start| start..start + 2)
     }
 
-    /// Copies the bytes that are shown, with zeros where it is locked.
-    pub fn show(&self, layout: &Layout, frame: &[u8], copy: &mut Vec<u8>) {
+    /// Copies the bytes that are shown, with zeros where it is locked. `copy` has as many bytes as [`View::shown`].
+    pub fn show(&self, layout: &Layout, frame: &[u8], copy: &mut [u8]) {
         let shown = self.shown(layout, frame.len());
-        copy.clear();
-        copy.extend_from_slice(&frame[shown.clone()]);
+        copy.copy_from_slice(&frame[shown.clone()]);
+        if self.locked.is_empty() {
+            return;
+        }
         for locked in self.locked(layout, frame.len()) {
             let (from, to) = (locked.start.max(shown.start), locked.end.min(shown.end));
             if from < to {
@@ -106,8 +108,25 @@ impl View {
         }
     }
 
+    /// Whether what is locked is at the same places in a changed frame: else a header in front of an address would make
+    /// other bytes the address.
+    #[must_use]
+    pub fn keeps(&self, old: &Layout, new: &Layout) -> bool {
+        if self.locked.is_empty() {
+            return true;
+        }
+        let starts = |layout| {
+            let places = self.locked(layout, usize::MAX);
+            places.into_iter().map(|place| place.start)
+        };
+        starts(old).eq(starts(new))
+    }
+
     /// Puts back what is locked into a changed frame, whose beginning is that of the old one.
     pub fn put_back(&self, layout: &Layout, old: &[u8], new: &mut [u8]) {
+        if self.locked.is_empty() {
+            return;
+        }
         for locked in self.locked(layout, old.len().min(new.len())) {
             new[locked.clone()].copy_from_slice(&old[locked]);
         }
@@ -122,8 +141,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn shown(view: &View, frame: &[u8]) -> Vec<u8> {
-        let mut copy = vec![1];
-        view.show(&layout(frame), frame, &mut copy);
+        let layout = layout(frame);
+        let mut copy = vec![1; view.shown(&layout, frame.len()).len()];
+        view.show(&layout, frame, &mut copy);
         copy
     }
 

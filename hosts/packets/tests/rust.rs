@@ -6,7 +6,7 @@
 mod support;
 
 use mullion::Host;
-use mullion_packets::batch::Item;
+use mullion_packets::batch::Batch;
 use mullion_packets::config::{Description, Kind};
 use mullion_packets::forward::Forwarder;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn module(name: &str, image: PathBuf) -> Description {
 }
 
 /// Frames of IPv4, some of them pieces, some short, some of other protocols.
-fn frames() -> Vec<Item> {
+fn frames() -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for n in 0..2500u16 {
         let mut bytes = vec![2; 12];
@@ -109,23 +109,21 @@ fn frames() -> Vec<Item> {
         ]);
         bytes.extend([0; 40]);
         bytes.truncate(if n % 101 == 0 { 30 } else { 74 });
-        frames.push(Item {
-            time: Duration::from_secs(1),
-            bytes,
-            ..Item::default()
-        });
+        frames.push(bytes);
     }
     frames
 }
 
 fn reports(name: &str, image: PathBuf) -> Vec<String> {
     let forwarder = Forwarder::new(Host::new(), &[module(name, image)]).unwrap();
-    let mut items = frames();
-    for items in items.chunks_mut(37) {
-        forwarder.handle(&forwarder.modules(), 0, items);
+    for frames in frames().chunks(37) {
+        let mut batch = Batch::default();
+        for frame in frames {
+            batch.push(Duration::from_secs(1), frame);
+        }
+        forwarder.handle(&forwarder.modules(), 0, &mut batch);
+        assert!(batch.out().eq(frames.iter()), "a monitor changes nothing");
     }
-    let went = items.iter().flat_map(Item::out).count();
-    assert_eq!(went, items.len(), "a monitor changes nothing");
     let reports = forwarder.modules()[0].take_reports();
     reports
         .into_iter()
