@@ -16,13 +16,47 @@ pub struct Batch<'f> {
     pub(crate) rooms: Vec<Lent>,
     /// What modules have added.
     added: Vec<Added>,
+    /// Bytes that came in.
+    pub(crate) came: usize,
+    /// Frames that modules have dropped.
+    pub(crate) dropped: u64,
+}
+
+/// Frames that go out.
+#[derive(Debug)]
+pub struct Out<'b, 'f> {
+    batch: &'b Batch<'f>,
+    at: usize,
+    /// What goes behind the one before.
+    added: Option<usize>,
+}
+
+impl<'b> Iterator for Out<'b, '_> {
+    type Item = &'b [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'b [u8]> {
+        loop {
+            if let Some(added) = self.added {
+                let added = self.batch.added.get(added)?;
+                self.added = added.next;
+                return Some(self.batch.bytes(&added.place));
+            }
+            let item = self.batch.items.get(self.at)?;
+            self.at += 1;
+            self.added = item.added.map(|(first, _)| first);
+            if !item.is_dropped {
+                return Some(self.batch.bytes(&item.place));
+            }
+        }
+    }
 }
 
 /// A frame on its way.
 #[derive(Debug)]
 pub(crate) struct Item<'f> {
-    /// When it came in, since 1970.
-    pub(crate) time: Duration,
+    /// When it came in: nanoseconds since 1970.
+    pub(crate) time: u64,
     pub(crate) place: Place<'f>,
     /// Where its headers are.
     pub(crate) layout: Layout,
@@ -68,14 +102,19 @@ impl Drop for Lent {
 
 impl<'f> Batch<'f> {
     /// One more frame that comes in.
+    #[inline]
     pub fn push(&mut self, time: Duration, bytes: &'f [u8]) {
+        self.came += bytes.len();
         self.items.push(Item {
-            time,
+            time: time.as_secs() * 1_000_000_000 + u64::from(time.subsec_nanos()),
             place: Place::Came(bytes),
-            layout: frame::layout(bytes),
+            layout: Layout::default(),
             is_dropped: false,
             added: None,
         });
+        if let Some(item) = self.items.last_mut() {
+            frame::read(bytes, &mut item.layout);
+        }
     }
 
     /// Frames that came in.
@@ -91,8 +130,13 @@ impl<'f> Batch<'f> {
     }
 
     /// Frames that go out: each that came in and was not dropped, and behind it what was added to it.
-    pub fn out(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).flat_map(|at| self.frame(at).into_iter().chain(self.added(at)))
+    #[must_use]
+    pub fn out(&self) -> Out<'_, 'f> {
+        Out {
+            batch: self,
+            at: 0,
+            added: None,
+        }
     }
 
     /// The frame that came in as the one of this number, as it is now; nothing, if it was dropped.
@@ -105,18 +149,11 @@ impl<'f> Batch<'f> {
     /// What was added behind it.
     pub fn added(&self, at: usize) -> impl Iterator<Item = &[u8]> {
         let first = self.items.get(at).and_then(|item| item.added);
-        let mut next = first.map(|(first, _)| first);
-        std::iter::from_fn(move || {
-            let added = self.added.get(next?)?;
-            next = added.next;
-            Some(self.bytes(&added.place))
-        })
-    }
-
-    /// Bytes that came in.
-    pub(crate) fn came(&self) -> usize {
-        let lengths = self.items.iter().map(|item| self.bytes(&item.place).len());
-        lengths.sum()
+        Out {
+            batch: self,
+            at: self.len(),
+            added: first.map(|(first, _)| first),
+        }
     }
 
     /// The same memory for other frames.
@@ -130,9 +167,12 @@ impl<'f> Batch<'f> {
             items: self.items.into_iter().filter_map(|_| None).collect(),
             rooms: self.rooms,
             added: self.added,
+            came: 0,
+            dropped: 0,
         }
     }
 
+    #[inline]
     pub(crate) fn bytes<'b>(&'b self, place: &'b Place<'f>) -> &'b [u8] {
         match place {
             Place::Came(bytes) => bytes,

@@ -162,19 +162,17 @@ impl Forwarder {
     /// Takes frames that came in at `port` through the modules. What goes on is in [`Batch::out`].
     pub fn handle(&self, chain: &[Arc<Module>], port: u32, batch: &mut Batch<'_>) {
         let traffic = &self.traffic[usize::from(port != 0)];
-        let bytes: usize = batch.came();
         traffic
             .received
             .fetch_add(batch.len() as u64, Ordering::Relaxed);
         traffic
             .received_bytes
-            .fetch_add(bytes as u64, Ordering::Relaxed);
+            .fetch_add(batch.came as u64, Ordering::Relaxed);
         for module in chain {
             module.run(port, batch);
         }
-        let dropped = batch.items.iter().filter(|item| item.is_dropped).count();
-        if dropped > 0 {
-            traffic.dropped.fetch_add(dropped as u64, Ordering::Relaxed);
+        if batch.dropped > 0 {
+            traffic.dropped.fetch_add(batch.dropped, Ordering::Relaxed);
         }
     }
 }

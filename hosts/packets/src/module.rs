@@ -143,13 +143,12 @@ impl Module {
         description.check()?;
         let shared = Arc::new(Shared::default());
         let reporter = shared.clone();
-        let imports = Imports::new()
-            .function(
-                "packets_report",
-                move |caller: &Caller<'_>, text: Ptr<u8>, length: u32| {
-                    reporter.report(caller, text, length)
-                },
-            );
+        let imports = Imports::new().function(
+            "packets_report",
+            move |caller: &Caller<'_>, text: Ptr<u8>, length: u32| {
+                reporter.report(caller, text, length)
+            },
+        );
         // A call is for a batch.
         let time = description.time()? * BATCH as u32;
         let limits = Limits {
@@ -348,6 +347,7 @@ impl Module {
                 2 => {
                     dropped += 1;
                     batch.items[item].is_dropped = true;
+                    batch.dropped += 1;
                 }
                 _ => refused += 1,
             }
@@ -385,9 +385,11 @@ impl Module {
                 .clamp(shown.start, shown.end)
                 .saturating_sub(shown.start) as u32,
             port,
-            nanoseconds: item.time.as_nanos() as u64,
+            nanoseconds: item.time,
         };
-        self.view.show(layout, frame, &mut slot.bytes[..shown.len()]);
+        let copy = &mut slot.bytes[..shown.len()];
+        copy.copy_from_slice(&frame[shown.clone()]);
+        self.view.hide(layout, &shown, frame.len(), copy);
     }
 
     /// The frame as the module has left it. What it did not see is as it was, and what is locked is put back.
@@ -411,6 +413,13 @@ impl Module {
             return false;
         }
         let new = &mut slot.bytes[..length];
+        if is_whole && self.view.locked.is_empty() {
+            let item = &mut batch.items[item];
+            let slot = number;
+            item.place = Place::Room { room, slot, length };
+            frame::repair_into(new, end, &mut item.layout);
+            return true;
+        }
         let (place, layout) = match is_whole {
             true => {
                 self.view.put_back(layout, old, new);

@@ -109,7 +109,8 @@ impl Drop for Taken<'_> {
         let slots = port.length / port.slot;
         for _ in 0..self.count {
             // SAFETY: it is a slot of the ring, whose first field is its status, and nobody borrows from it any more.
-            let status = unsafe { AtomicU32::from_ptr(port.ring.add(port.next * port.slot).cast()) };
+            let status =
+                unsafe { AtomicU32::from_ptr(port.ring.add(port.next * port.slot).cast()) };
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             port.next = (port.next + 1) % slots;
         }

@@ -57,7 +57,9 @@ fn one_way(
         let mut batch = memory.again();
         for frame in taken.frames() {
             match frame.is_uncut {
-                true => { count(&traffic.uncut, 1); }
+                true => {
+                    count(&traffic.uncut, 1);
+                }
                 false => batch.push(frame.time, frame.bytes),
             }
         }

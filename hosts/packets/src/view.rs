@@ -31,6 +31,7 @@ pub struct View {
 impl View {
     /// Which bytes of a frame of `length` bytes are shown.
     #[must_use]
+    #[inline]
     pub fn shown(&self, layout: &Layout, length: usize) -> Range<usize> {
         match (self.bytes, &layout.packet) {
             (None, _) => 0..length,
@@ -93,19 +94,27 @@ impl View {
             .map(|start| start..start + 2)
     }
 
-    /// Copies the bytes that are shown, with zeros where it is locked. `copy` has as many bytes as [`View::shown`].
-    pub fn show(&self, layout: &Layout, frame: &[u8], copy: &mut [u8]) {
-        let shown = self.shown(layout, frame.len());
-        copy.copy_from_slice(&frame[shown.clone()]);
+    /// Makes what is locked zeros in a copy of the bytes that are shown of a frame of `length` bytes.
+    #[inline]
+    pub fn hide(&self, layout: &Layout, shown: &Range<usize>, length: usize, copy: &mut [u8]) {
         if self.locked.is_empty() {
             return;
         }
-        for locked in self.locked(layout, frame.len()) {
+        for locked in self.locked(layout, length) {
             let (from, to) = (locked.start.max(shown.start), locked.end.min(shown.end));
             if from < to {
                 copy[from - shown.start..to - shown.start].fill(0);
             }
         }
+    }
+
+    /// Copies the bytes that are shown, with zeros where it is locked.
+    #[must_use]
+    pub fn show(&self, layout: &Layout, frame: &[u8]) -> Vec<u8> {
+        let shown = self.shown(layout, frame.len());
+        let mut copy = frame[shown.clone()].to_vec();
+        self.hide(layout, &shown, frame.len(), &mut copy);
+        copy
     }
 
     /// Whether what is locked is at the same places in a changed frame: else a header in front of an address would make
@@ -141,10 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn shown(view: &View, frame: &[u8]) -> Vec<u8> {
-        let layout = layout(frame);
-        let mut copy = vec![1; view.shown(&layout, frame.len()).len()];
-        view.show(&layout, frame, &mut copy);
-        copy
+        view.show(&layout(frame), frame)
     }
 
     /// The paper's monitor: 28 bytes, and the source's address locked (section IV.B).

@@ -295,10 +295,7 @@ fn an_elastic_module_cannot_even_say_it() {
             "hidden-name",
             next("packets_room->answers[0] = 1; return 0;"),
         ),
-        (
-            "hidden-name",
-            next("packets_room->added = 999; return 0;"),
-        ),
+        ("hidden-name", next("packets_room->added = 999; return 0;")),
         (
             "kept-pointers",
             format!(
