@@ -43,61 +43,84 @@ MULLION_IMPORT(int, packets_report, (const void *text, uint32_t length));
 int packets_next(struct packets_frame *frame);
 
 /* The rest is between this file and the forwarder, which hands over frames in batches: one call for several. */
-#define PACKETS_FORM 3          /* of this agreement */
+#define PACKETS_FORM 4          /* of this agreement */
 #define PACKETS_BATCH 32
+#define PACKETS_ADDED 128       /* frames that may be added to a batch */
+#define PACKETS_ADDED_EACH 16   /* and to each frame of it */
 
-MULLION_IMPORT(int, packets_send, (uint32_t at, const void *frame, uint32_t length, uint32_t end));
+struct packets_place {
+	struct packets_frame frame;
+	unsigned char apart[1504];  /* so that frames do not compete for the same lines of the cache */
+};
 
 static struct packets_room {
 	int32_t answers[PACKETS_BATCH];
-	struct {
-		struct packets_frame frame;
-		unsigned char apart[1504];  /* so that frames do not compete for the same lines of the cache */
-	} of[PACKETS_BATCH];
+	uint32_t added, refused;
+	uint32_t behind[PACKETS_ADDED];
+	uint32_t apart[14];
+	struct packets_place of[PACKETS_BATCH], more[PACKETS_ADDED];
 } *packets_room;
-static uint32_t packets_at;
+static uint32_t packets_at, packets_each;
 
-/* The room is the forwarder's and this module's, and nobody else's. */
-MULLION_EXPORT(int, packets_place, (uint32_t form, struct packets_room *room))
+MULLION_EXPORT(int, packets_place, (uint32_t form))
 {
-	packets_room = room;
 	return form == PACKETS_FORM;
 }
 
-MULLION_EXPORT(void, packets_steps, (uint32_t count))
+/* The room is the forwarder's and this module's, and nobody else's. */
+MULLION_EXPORT(void, packets_steps, (struct packets_room *room, uint32_t count))
 {
-	for (packets_at = 0; packets_at < count && packets_at < PACKETS_BATCH; packets_at++)
-		packets_room->answers[packets_at] = packets_next(&packets_room->of[packets_at].frame);
+	packets_room = room;
+	for (packets_at = 0; packets_at < count && packets_at < PACKETS_BATCH; packets_at++) {
+		packets_each = 0;
+		room->answers[packets_at] = packets_next(&room->of[packets_at].frame);
+	}
 }
 
-/* Sends one more frame, behind this one: 0, or -1 if there are too many, it is too long, or you are a monitor. */
-static inline int packets_emit(const void *frame, uint32_t length, uint32_t end)
+/* The place of one more frame, behind this one: write it there, its length and end, and emit it. Until then it is the
+ * same place. A null pointer if there are too many. */
+static inline struct packets_frame *packets_another(void)
 {
-	return packets_send(packets_at, frame, length, end);
+	if (packets_room->added < PACKETS_ADDED && packets_each < PACKETS_ADDED_EACH)
+		return &packets_room->more[packets_room->added].frame;
+	packets_room->refused++;
+	return 0;
 }
 
-/* The same of a frame with its own length and end. */
+/* Sends a frame, behind this one: 0, or -1 if there are too many, it is too long, or you are a monitor. */
+static inline int packets_emit(const void *bytes, uint32_t length, uint32_t end)
+{
+	struct packets_frame *to = length <= PACKETS_ROOM ? packets_another() : 0;
+
+	if (!to)
+		return -1;
+	to->length = length;
+	to->end = end;
+	if (bytes != to->bytes)
+		__builtin_memcpy(to->bytes, bytes, length);
+	packets_room->behind[packets_room->added++] = packets_at;
+	packets_each++;
+	return 0;
+}
+
+/* The same of a frame with its own length and end: one of `packets_another` is not copied. */
 static inline int packets_emit_frame(const struct packets_frame *frame)
 {
-	if (frame->length > PACKETS_ROOM)
-		return -1;
 	return packets_emit(frame->bytes, frame->length, frame->end);
 }
 
-/* Eight bytes of a frame as a number, the first one lowest. Beyond its room there are zeros, and nothing is put. */
+/* Eight bytes of a frame as a number, the first one lowest. Nothing is checked here: the window is the wall. */
 static inline uint64_t packets_eight(const struct packets_frame *frame, uint32_t at)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	if (at <= PACKETS_ROOM - sizeof value)
-		__builtin_memcpy(&value, frame->bytes + at, sizeof value);
+	__builtin_memcpy(&value, frame->bytes + at, sizeof value);
 	return value;
 }
 
 static inline void packets_put_eight(struct packets_frame *frame, uint32_t at, uint64_t value)
 {
-	if (at <= PACKETS_ROOM - sizeof value)
-		__builtin_memcpy(frame->bytes + at, &value, sizeof value);
+	__builtin_memcpy(frame->bytes + at, &value, sizeof value);
 }
 
 static inline char *packets_number(char *end, unsigned long number)

@@ -23,8 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let filter: Filter = "not (udp or tcp) or vlan 7 or net 10.0.0.0/8 or port 80".parse().expect("a filter");
     let _ = filter.holds(&layout);
-    let (mut shown, mut changed) = (Vec::new(), frame.to_vec());
-    view.show(&layout, frame, &mut shown);
+    let (shown, mut changed) = (view.show(&layout, frame), frame.to_vec());
     assert!(shown.len() <= frame.len());
     view.put_back(&layout, frame, &mut changed);
     assert_eq!(changed, frame);

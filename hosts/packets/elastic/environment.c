@@ -25,7 +25,6 @@ int packets_next(struct packets_frame *frame);
 /* The forwarder's: a place and a name for each, as MULLION_IMPORT of mullion/ext.h makes them. Within a function, which
  * nobody calls: the judge's parser reads assembly nowhere else. */
 int packets_report(const void *text, uint32_t length);
-int packets_send(uint32_t at, const void *frame, uint32_t length, uint32_t end);
 
 #define IMPORT(name)                                                                                                  \
 	__asm__(".pushsection .mullion.gates,\"axG\",@nobits," #name ",comdat\n\t.globl " #name "\n\t.type " #name              \
@@ -35,39 +34,63 @@ int packets_send(uint32_t at, const void *frame, uint32_t length, uint32_t end);
 __attribute__((used)) static void packets_imports(void)
 {
 	IMPORT(packets_report);
-	IMPORT(packets_send);
 }
 
-#define PACKETS_FORM 3
+#define PACKETS_FORM 4
 #define PACKETS_BATCH 32
+#define PACKETS_ADDED 128
+#define PACKETS_ADDED_EACH 16
+
+struct packets_place {
+	struct packets_frame frame;
+	unsigned char apart[1504];
+};
 
 static struct {
 	int32_t answers[PACKETS_BATCH];
-	struct {
-		struct packets_frame frame;
-		unsigned char apart[1504];
-	} of[PACKETS_BATCH];
+	uint32_t added, refused;
+	uint32_t behind[PACKETS_ADDED];
+	uint32_t apart[14];
+	struct packets_place of[PACKETS_BATCH], more[PACKETS_ADDED];
 } *packets_room;
-static uint32_t packets_at;
+static uint32_t packets_at, packets_each;
 
-int packets_place(uint32_t form, void *room)
+int packets_place(uint32_t form)
 {
-	packets_room = room;
 	return form == PACKETS_FORM;
 }
 
-void packets_steps(uint32_t count)
+void packets_steps(void *room, uint32_t count)
 {
-	for (packets_at = 0; packets_at < count && packets_at < PACKETS_BATCH; packets_at++)
+	packets_room = room;
+	for (packets_at = 0; packets_at < count && packets_at < PACKETS_BATCH; packets_at++) {
+		packets_each = 0;
 		packets_room->answers[packets_at] = packets_next(&packets_room->of[packets_at].frame);
+	}
+}
+
+static inline struct packets_frame *packets_another(void)
+{
+	if (packets_room->added < PACKETS_ADDED && packets_each < PACKETS_ADDED_EACH)
+		return &packets_room->more[packets_room->added].frame;
+	packets_room->refused++;
+	return 0;
 }
 
 /* Takes a structure, and no pointer and length: a length could be any. */
-int packets_emit_frame(const struct packets_frame *frame)
+static inline int packets_emit_frame(const struct packets_frame *frame)
 {
-	if (frame->length > PACKETS_ROOM)
+	struct packets_frame *to = frame->length <= PACKETS_ROOM ? packets_another() : 0;
+
+	if (!to)
 		return -1;
-	return packets_send(packets_at, frame->bytes, frame->length, frame->end);
+	to->length = frame->length;
+	to->end = frame->end;
+	if (frame != to)
+		__builtin_memcpy(to->bytes, frame->bytes, frame->length);
+	packets_room->behind[packets_room->added++] = packets_at;
+	packets_each++;
+	return 0;
 }
 
 /* Eight bytes of a frame as a number, the first one lowest. Beyond its room there are zeros, and nothing is put. */

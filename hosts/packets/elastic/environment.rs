@@ -2,11 +2,16 @@
 //! may call. It is trusted, and a crate of its own that small functions are inlined from.
 #![no_std]
 
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 const ROOM: usize = 16384;
-const FORM: u32 = 3;
+const FORM: u32 = 4;
 const BATCH: u32 = 32;
+/// Frames that may be added to a batch, and to each frame of it.
+const ADDED: u32 = 128;
+const ADDED_EACH: u32 = 16;
+/// Of an added frame that is not sent.
+const NOWHERE: u32 = u32::MAX;
 
 /// A packet in its frame. Its members are private: what is there is read and written by functions that know its room.
 #[repr(C)]
@@ -41,6 +46,19 @@ impl Frame {
         self.payload
     }
 
+    /// Where the packet ends: behind it may be what pads the frame.
+    #[inline(always)]
+    pub fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// Lets packet and frame end there.
+    #[inline(always)]
+    pub fn end_at(&mut self, end: u32) {
+        self.end = end;
+        self.length = end;
+    }
+
     /// The interface that it came in by.
     #[inline(always)]
     pub fn port(&self) -> u32 {
@@ -69,6 +87,76 @@ impl Frame {
             *place = byte;
         }
     }
+
+    /// Eight bytes as a number, the first one lowest; beyond the frame's room it is 0.
+    #[inline(always)]
+    pub fn eight(&self, at: u32) -> u64 {
+        match self.bytes.get(at as usize..).and_then(|rest| rest.first_chunk()) {
+            Some(eight) => u64::from_le_bytes(*eight),
+            None => 0,
+        }
+    }
+
+    /// Writes eight bytes, the lowest first; beyond the frame's room nothing is written.
+    #[inline(always)]
+    pub fn put_eight(&mut self, at: u32, value: u64) {
+        let place = self.bytes.get_mut(at as usize..);
+        if let Some(place) = place.and_then(|rest| rest.first_chunk_mut()) {
+            *place = value.to_le_bytes();
+        }
+    }
+
+    /// Copies `length` bytes of another frame; what goes beyond either room is not copied at all.
+    #[inline(always)]
+    pub fn copy(&mut self, to: u32, from: &Frame, at: u32, length: u32) {
+        let (to, at, length) = (to as usize, at as usize, length as usize);
+        let from = from.bytes.get(at..at + length);
+        if let (Some(to), Some(from)) = (self.bytes.get_mut(to..to + length), from) {
+            to.copy_from_slice(from);
+        }
+    }
+}
+
+/// One more frame: written by the module, and sent behind the frame at hand. Who drops it sends nothing.
+pub struct Another {
+    slot: u32,
+}
+
+impl Another {
+    /// The frame.
+    #[inline(always)]
+    pub fn frame(&mut self) -> &mut Frame {
+        let room = SHARED.load(Relaxed);
+        // SAFETY: the slot is one of the room's, which the forwarder has placed, and no other `Another` has it.
+        unsafe { &mut (*room).more[(self.slot % ADDED) as usize].frame }
+    }
+
+    /// Sends it.
+    #[inline(always)]
+    pub fn send(self) {
+        let room = SHARED.load(Relaxed);
+        // SAFETY: as above.
+        unsafe { (*room).behind[(self.slot % ADDED) as usize] = AT.load(Relaxed) };
+    }
+}
+
+/// A place for one more frame; `None` if there are too many.
+#[inline(always)]
+pub fn another() -> Option<Another> {
+    let room = SHARED.load(Relaxed);
+    // SAFETY: the forwarder has placed a room of that form, and leaves it alone while this runs.
+    let (slot, refused) = unsafe { (&mut (*room).added, &mut (*room).refused) };
+    let each = EACH.load(Relaxed);
+    if *slot >= ADDED || each >= ADDED_EACH {
+        *refused = refused.wrapping_add(1);
+        return None;
+    }
+    let found = *slot;
+    *slot += 1;
+    EACH.store(each + 1, Relaxed);
+    // SAFETY: as above.
+    unsafe { (*room).behind[(found % ADDED) as usize] = NOWHERE };
+    Some(Another { slot: found })
 }
 
 /// A number that stays from packet to packet. A call into a domain runs on one thread.
@@ -95,13 +183,76 @@ impl Counter {
     }
 }
 
+/// Numbers that stay, by their place; beyond their room they are 0, and nothing is put.
+pub struct Numbers<const N: usize>([AtomicU64; N]);
+
+impl<const N: usize> Numbers<N> {
+    /// All 0.
+    pub const fn new() -> Self {
+        Numbers([const { AtomicU64::new(0) }; N])
+    }
+
+    /// The one at a place.
+    #[inline(always)]
+    pub fn get(&self, at: u32) -> u64 {
+        match self.0.get(at as usize) {
+            Some(number) => number.load(Relaxed),
+            None => 0,
+        }
+    }
+
+    /// Puts one there.
+    #[inline(always)]
+    pub fn put(&self, at: u32, value: u64) {
+        if let Some(number) = self.0.get(at as usize) {
+            number.store(value, Relaxed);
+        }
+    }
+}
+
+/// Bytes that stay, as [`Numbers`] do.
+pub struct Bytes<const N: usize>([AtomicU8; N]);
+
+impl<const N: usize> Bytes<N> {
+    /// All 0.
+    pub const fn new() -> Self {
+        Bytes([const { AtomicU8::new(0) }; N])
+    }
+
+    /// The one at a place.
+    #[inline(always)]
+    pub fn get(&self, at: u32) -> u8 {
+        match self.0.get(at as usize) {
+            Some(byte) => byte.load(Relaxed),
+            None => 0,
+        }
+    }
+
+    /// Puts one there.
+    #[inline(always)]
+    pub fn put(&self, at: u32, value: u8) {
+        if let Some(byte) = self.0.get(at as usize) {
+            byte.store(value, Relaxed);
+        }
+    }
+}
+
 unsafe extern "C" {
     safe fn packets_next(frame: &mut Frame) -> i32;
+}
+#[cfg(not(packets_alone))]
+unsafe extern "C" {
     fn packets_report(text: *const u8, length: u32) -> i32;
-    fn packets_send(at: u32, frame: *const u8, length: u32, end: u32) -> i32;
+}
+
+/// Without a forwarder, as the benchmark runs the same modules by the language alone, nobody reads reports.
+#[cfg(packets_alone)]
+unsafe fn packets_report(_text: *const u8, length: u32) -> i32 {
+    length as i32
 }
 
 /// A place and a name for what the forwarder offers, as MULLION_IMPORT of mullion/ext.h makes them.
+#[cfg(not(packets_alone))]
 macro_rules! import {
     ($name:literal) => {
         core::arch::global_asm!(
@@ -120,14 +271,19 @@ macro_rules! import {
     };
 }
 
+#[cfg(not(packets_alone))]
 import!("packets_report");
-import!("packets_send");
 
 /// What forwarder and module share.
 #[repr(C)]
 struct Room {
     answers: [i32; BATCH as usize],
+    added: u32,
+    refused: u32,
+    behind: [u32; ADDED as usize],
+    apart: [u32; 14],
     of: [Place; BATCH as usize],
+    more: [Place; ADDED as usize],
 }
 
 #[repr(C)]
@@ -138,33 +294,26 @@ struct Place {
 
 static SHARED: AtomicPtr<Room> = AtomicPtr::new(core::ptr::null_mut());
 static AT: AtomicU32 = AtomicU32::new(0);
+static EACH: AtomicU32 = AtomicU32::new(0);
 
 #[unsafe(no_mangle)]
-pub extern "C" fn packets_place(form: u32, room: *mut u8) -> i32 {
-    SHARED.store(room.cast(), Relaxed);
+pub extern "C" fn packets_place(form: u32) -> i32 {
     i32::from(form == FORM)
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn packets_steps(count: u32) {
-    let room = SHARED.load(Relaxed);
+pub extern "C" fn packets_steps(room: *mut u8, count: u32) {
+    let room: *mut Room = room.cast();
+    SHARED.store(room, Relaxed);
     for at in 0..count.min(BATCH) {
         AT.store(at, Relaxed);
+        EACH.store(0, Relaxed);
         // SAFETY: the forwarder has placed a room of that form, and leaves it alone while this runs.
         let (answer, place) = unsafe { (&raw mut (*room).answers[at as usize], &mut (*room).of[at as usize]) };
         let said = packets_next(&mut place.frame);
         // SAFETY: the place is within the room, which has `BATCH` answers, and the forwarder does not look yet.
         unsafe { answer.write(said) };
     }
-}
-
-/// Sends the frame that is at hand, as it is, beside the one that goes on.
-pub fn emit(frame: &Frame) -> i32 {
-    if frame.length as usize > ROOM {
-        return -1;
-    }
-    // SAFETY: so many bytes are there.
-    unsafe { packets_send(AT.load(Relaxed), frame.bytes.as_ptr(), frame.length, frame.end) }
 }
 
 /// Reports three numbers to the module's owner.

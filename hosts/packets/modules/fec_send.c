@@ -5,7 +5,6 @@
 #include "hamming.h"
 
 static uint32_t next_id;
-static struct packets_frame other;
 
 static void put(struct packets_frame *to, uint32_t at, uint32_t byte)
 {
@@ -46,10 +45,14 @@ int packets_next(struct packets_frame *frame)
 	parts = length <= FEC_PART ? 1 : length <= 2 * FEC_PART ? 2 : 3;
 	each = length / parts + (length % parts != 0);
 	for (uint32_t part = 1; part < parts; part++) {
+		struct packets_frame *other = packets_another();
+
+		if (!other)
+			return PACKETS_PASS;
 		for (uint32_t i = 0; i < frame->payload; i++)
-			other.bytes[i] = frame->bytes[i];
-		code(&other, frame, part * each, part + 1 < parts ? each : length - part * each, part, parts);
-		packets_emit_frame(&other);
+			other->bytes[i] = frame->bytes[i];
+		code(other, frame, part * each, part + 1 < parts ? each : length - part * each, part, parts);
+		packets_emit_frame(other);
 	}
 	code(frame, frame, 0, parts == 1 ? length : each, 0, parts);
 	next_id++;

@@ -1,6 +1,6 @@
 //! What happens to each frame between two ports.
 
-use crate::batch::Item;
+use crate::batch::Batch;
 use crate::config::Description;
 use crate::module::{LoadError, Module};
 use mullion::Host;
@@ -159,22 +159,21 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Takes frames that came in at `port` through the modules. What goes on is in [`Item::out`].
-    pub fn handle(&self, chain: &[Arc<Module>], port: u32, items: &mut [Item]) {
+    /// Takes frames that came in at `port` through the modules. What goes on is in [`Batch::out`].
+    pub fn handle(&self, chain: &[Arc<Module>], port: u32, batch: &mut Batch<'_>) {
         let traffic = &self.traffic[usize::from(port != 0)];
-        let bytes: usize = items.iter().map(|item| item.bytes.len()).sum();
         traffic
             .received
-            .fetch_add(items.len() as u64, Ordering::Relaxed);
+            .fetch_add(batch.len() as u64, Ordering::Relaxed);
         traffic
             .received_bytes
-            .fetch_add(bytes as u64, Ordering::Relaxed);
-        items.iter_mut().for_each(Item::begin);
+            .fetch_add(batch.came as u64, Ordering::Relaxed);
         for module in chain {
-            module.run(port, items);
+            module.run(port, batch);
         }
-        let dropped = items.iter().filter(|item| item.is_dropped).count();
-        traffic.dropped.fetch_add(dropped as u64, Ordering::Relaxed);
+        if batch.dropped > 0 {
+            traffic.dropped.fetch_add(batch.dropped, Ordering::Relaxed);
+        }
     }
 }
 

@@ -74,6 +74,7 @@ pub struct Packet {
     pub payload: Option<Range<usize>>,
 }
 
+#[inline]
 fn number(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
@@ -82,50 +83,62 @@ fn number(bytes: &[u8], at: usize) -> Option<u16> {
 #[must_use]
 pub fn layout(frame: &[u8]) -> Layout {
     let mut layout = Layout::default();
+    read(frame, &mut layout);
+    layout
+}
+
+/// As [`layout`], into a place: what is put together elsewhere and copied takes longer than the reading.
+#[inline]
+pub(crate) fn read(frame: &[u8], layout: &mut Layout) {
+    layout.vlans.count = 0;
+    layout.packet = None;
     let mut at = ETHERNET;
     let Some(mut kind) = number(frame, at - 2) else {
-        return layout;
+        return;
     };
-    while VLAN.contains(&kind) && layout.vlans.len() < TAGS {
+    while VLAN.contains(&kind) && layout.vlans.count < TAGS {
         let (Some(tag), Some(next)) = (number(frame, at), number(frame, at + 2)) else {
-            return layout;
+            return;
         };
         layout.vlans.numbers[layout.vlans.count] = tag & 0xfff;
         layout.vlans.count += 1;
         kind = next;
         at += 4;
     }
-    layout.packet = match kind {
-        IPV4 => version_4(frame, at),
-        IPV6 => version_6(frame, at),
-        _ => None,
-    };
-    layout
+    match kind {
+        IPV4 => version_4(frame, at, &mut layout.packet),
+        IPV6 => layout.packet = version_6(frame, at),
+        _ => {}
+    }
 }
 
-fn version_4(frame: &[u8], at: usize) -> Option<Packet> {
-    let header: &[u8; 20] = frame.get(at..)?.first_chunk()?;
+#[inline]
+fn version_4(frame: &[u8], at: usize, packet: &mut Option<Packet>) {
+    let Some(header) = frame.get(at..).and_then(|rest| rest.first_chunk::<20>()) else {
+        return;
+    };
     let length = usize::from(header[0] & 15) * 4;
     let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
     if header[0] >> 4 != 4 || length < 20 || total < length || total > frame.len() - at {
-        return None;
+        return;
     }
     let pieces = u16::from_be_bytes([header[6], header[7]]);
-    let mut packet = Packet {
-        bytes: at..at + total,
+    let (protocol, content, end) = (header[9], at + length, at + total);
+    let transport = match pieces & 0x1fff {
+        0 => transport(&frame[content..end], protocol),
+        _ => None,
+    };
+    *packet = Some(Packet {
+        bytes: at..end,
         source: Ipv4Addr::new(header[12], header[13], header[14], header[15]).into(),
         destination: Ipv4Addr::new(header[16], header[17], header[18], header[19]).into(),
-        protocol: header[9],
+        protocol,
         // More pieces follow, or others come before.
         is_fragment: pieces & 0x3fff != 0,
-        content: at + length,
-        ports: None,
-        payload: None,
-    };
-    if pieces & 0x1fff == 0 {
-        packet.read_transport(frame);
-    }
-    Some(packet)
+        content,
+        ports: transport.map(|(ports, _)| ports),
+        payload: transport.map(|(_, header)| content + header..end),
+    });
 }
 
 fn version_6(frame: &[u8], at: usize) -> Option<Packet> {
@@ -170,28 +183,28 @@ fn version_6(frame: &[u8], at: usize) -> Option<Packet> {
             break;
         }
     }
-    if !is_later_piece {
-        packet.read_transport(frame);
+    let content = frame.get(packet.content..packet.bytes.end);
+    let content = content.filter(|_| !is_later_piece);
+    if let Some((ports, header)) = content.and_then(|content| transport(content, packet.protocol)) {
+        packet.ports = Some(ports);
+        packet.payload = Some(packet.content + header..packet.bytes.end);
     }
     Some(packet)
 }
 
-impl Packet {
-    fn read_transport(&mut self, frame: &[u8]) {
-        let Some(content) = frame.get(self.content..self.bytes.end) else {
-            return;
-        };
-        let header = match self.protocol {
-            protocol::UDP if content.len() >= 8 => 8,
-            protocol::TCP if content.len() >= 20 => usize::from(content[12] >> 4) * 4,
-            _ => return,
-        };
-        if header < 8 || header > content.len() {
-            return;
-        }
-        self.ports = number(content, 0).zip(number(content, 2));
-        self.payload = Some(self.content + header..self.bytes.end);
+/// The ports of UDP or TCP, and the length of its header.
+#[inline]
+fn transport(content: &[u8], protocol: u8) -> Option<((u16, u16), usize)> {
+    let header = match protocol {
+        protocol::UDP if content.len() >= 8 => 8,
+        protocol::TCP if content.len() >= 20 => usize::from(content[12] >> 4) * 4,
+        _ => return None,
+    };
+    if header < 8 || header > content.len() {
+        return None;
     }
+    let ports = number(content, 0).zip(number(content, 2))?;
+    Some((ports, header))
 }
 
 /// The sum of 16-bit words of RFC 1071, of what was summed before and of these bytes.
@@ -235,12 +248,18 @@ fn pseudo(packet: &Packet, length: usize) -> u32 {
 ///
 /// `end` is where the packet ends in the frame: behind it may be what pads it. Gives the frame's layout.
 pub fn repair(frame: &mut [u8], end: usize) -> Layout {
+    let mut layout = Layout::default();
+    repair_into(frame, end, &mut layout);
+    layout
+}
+
+/// As [`repair`], with the layout in a place.
+pub(crate) fn repair_into(frame: &mut [u8], end: usize, layout: &mut Layout) {
     set_length(frame, end);
-    let layout = layout(frame);
+    read(frame, layout);
     if let Some(packet) = &layout.packet {
         repair_packet(frame, packet);
     }
-    layout
 }
 
 fn repair_packet(frame: &mut [u8], packet: &Packet) {

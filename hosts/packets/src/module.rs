@@ -1,10 +1,10 @@
 //! A module: a user's code behind its wall, and what it may do to frames.
 
-use crate::batch::{BATCH, Item};
+use crate::batch::{BATCH, Batch, Item, Lent, Place};
 use crate::config::{ConfigError, Description, Kind};
 use crate::filter::Filter;
 use crate::frame::{self, Layout};
-use crate::room::{Header, ROOM, Room, Slot};
+use crate::room::{ADDED, Header, Home, ROOM, Room, Slot};
 use crate::view::View;
 use mullion::trust::PublicKey;
 use mullion::{Caller, Domain, Error, Function, Host, Image, Imports, Limits, Ptr};
@@ -15,16 +15,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use thiserror::Error;
 
-/// Frames that a module may add to one.
-const EMITTED: usize = 16;
-/// Frames' memory that is kept for those that it adds next.
-const SPARE: usize = 2 * BATCH;
+/// Frames that a module may add to one (`PACKETS_ADDED_EACH`).
+const ADDED_EACH: usize = 16;
 /// Bytes of a report, and reports that wait to be read.
 const REPORT: usize = 4096;
 const REPORTS: usize = 256;
 
 /// The form of the agreement with `packets.h` (`PACKETS_FORM`).
-const FORM: u32 = 3;
+const FORM: u32 = 4;
 
 const NONE: u32 = u32::MAX;
 
@@ -71,6 +69,7 @@ pub struct Module {
     filter: Filter,
     view: View,
     running: Mutex<Option<Running>>,
+    rooms: Home,
     shared: Arc<Shared>,
     /// Why it was taken out, if it was.
     stopped: Mutex<Option<String>>,
@@ -81,11 +80,9 @@ pub struct Module {
 }
 
 struct Running {
+    host: Host,
     domain: Domain,
-    steps: Function<fn(u32)>,
-    room: Room,
-    /// A frame that is put together.
-    stage: Vec<u8>,
+    steps: Function<fn(Ptr<u8>, u32)>,
 }
 
 impl fmt::Debug for Running {
@@ -96,21 +93,11 @@ impl fmt::Debug for Running {
     }
 }
 
-/// What the functions that a module calls leave behind.
+/// What the function that a module calls leaves behind.
 #[derive(Debug, Default)]
 struct Shared {
-    emitted: Mutex<Vec<Emitted>>,
-    spare: Mutex<Vec<Vec<u8>>>,
     reports: Mutex<VecDeque<Vec<u8>>>,
     refused: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Emitted {
-    /// Behind which frame of the batch.
-    at: usize,
-    bytes: Vec<u8>,
-    end: usize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -121,31 +108,6 @@ impl Shared {
     fn refuse(&self) -> Result<i32, Error> {
         self.refused.fetch_add(1, Ordering::Relaxed);
         Ok(-1)
-    }
-
-    fn emit(
-        &self,
-        caller: &Caller<'_>,
-        at: u32,
-        frame: Ptr<u8>,
-        length: u32,
-        end: u32,
-    ) -> Result<i32, Error> {
-        let mut emitted = lock(&self.emitted);
-        let at = at as usize;
-        let is_full = || emitted.iter().filter(|one| one.at == at).count() >= EMITTED;
-        if at >= BATCH || length as usize > ROOM || (length as usize) < frame::ETHERNET || is_full()
-        {
-            return self.refuse();
-        }
-        let mut bytes = lock(&self.spare).pop().unwrap_or_default();
-        bytes.resize(length as usize, 0);
-        frame
-            .slice(caller, u64::from(length))?
-            .copy_to(&mut bytes)?;
-        let end = (end as usize).min(bytes.len());
-        emitted.push(Emitted { at, bytes, end });
-        Ok(0)
     }
 
     fn report(&self, caller: &Caller<'_>, text: Ptr<u8>, length: u32) -> Result<i32, Error> {
@@ -180,24 +142,13 @@ impl Module {
     ) -> Result<Module, LoadError> {
         description.check()?;
         let shared = Arc::new(Shared::default());
-        let (emitter, reporter) = (shared.clone(), shared.clone());
-        let may_emit = description.kind == Kind::Transcoder;
-        let imports = Imports::new()
-            .function(
-                "packets_send",
-                move |caller: &Caller<'_>, at: u32, frame: Ptr<u8>, length: u32, end: u32| {
-                    match may_emit {
-                        true => emitter.emit(caller, at, frame, length, end),
-                        false => emitter.refuse(),
-                    }
-                },
-            )
-            .function(
-                "packets_report",
-                move |caller: &Caller<'_>, text: Ptr<u8>, length: u32| {
-                    reporter.report(caller, text, length)
-                },
-            );
+        let reporter = shared.clone();
+        let imports = Imports::new().function(
+            "packets_report",
+            move |caller: &Caller<'_>, text: Ptr<u8>, length: u32| {
+                reporter.report(caller, text, length)
+            },
+        );
         // A call is for a batch.
         let time = description.time()? * BATCH as u32;
         let limits = Limits {
@@ -212,22 +163,26 @@ impl Module {
             .imports(imports)
             .limits(limits)
             .load()?;
-        let room = Room::new(host, &domain)?;
-        let place = domain.function::<fn(u32, Ptr<u8>) -> i32>("packets_place")?;
-        if place.call(FORM, room.place(&domain)?)? != 1 {
+        // One for each direction.
+        let rooms = Home::default();
+        for _ in 0..2 {
+            rooms.give_back(Some(Room::new(host, &domain)?));
+        }
+        let place = domain.function::<fn(u32) -> i32>("packets_place")?;
+        if place.call(FORM)? != 1 {
             return Err(LoadError::Form);
         }
-        let steps = domain.function::<fn(u32)>("packets_steps")?;
+        let steps = domain.function::<fn(Ptr<u8>, u32)>("packets_steps")?;
         Ok(Module {
             filter: description.parsed_filter()?,
             view: description.view(),
             description: description.clone(),
             running: Mutex::new(Some(Running {
+                host: host.clone(),
                 domain,
                 steps,
-                room,
-                stage: Vec::new(),
             })),
+            rooms,
             shared,
             stopped: Mutex::new(None),
             owner: None,
@@ -267,38 +222,39 @@ impl Module {
     /// Shows it those of the frames that it wants, and does with them as it answers.
     ///
     /// If it faults or takes too long, it is taken out, and the frames of that call go on.
-    pub fn run(&self, port: u32, items: &mut [Item]) {
+    pub fn run(&self, port: u32, batch: &mut Batch<'_>) {
         let mut chosen = [0; BATCH];
         let mut next = 0;
-        while next < items.len() {
+        while next < batch.len() {
             let mut count = 0;
-            while next < items.len() && count < BATCH {
-                let item = &items[next];
-                if !item.is_dropped && self.wants(port, &item.layout) && self.fits(item) {
+            while next < batch.len() && count < BATCH {
+                let item = &batch.items[next];
+                if !item.is_dropped && self.wants(port, &item.layout) && self.fits(batch, item) {
                     chosen[count] = next;
                     count += 1;
                 }
                 next += 1;
             }
             if count > 0 {
-                self.call(port, items, &chosen[..count]);
+                self.call(port, batch, &chosen[..count]);
             }
         }
     }
 
     /// Whether what it would see of a frame is short enough for it.
-    fn fits(&self, item: &Item) -> bool {
-        if item.bytes.len() <= ROOM {
+    fn fits(&self, batch: &Batch<'_>, item: &Item<'_>) -> bool {
+        let length = batch.bytes(&item.place).len();
+        if length <= ROOM {
             return true;
         }
-        let fits = self.view.shown(&item.layout, item.bytes.len()).len() <= ROOM;
+        let fits = self.view.shown(&item.layout, length).len() <= ROOM;
         if !fits {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
         }
         fits
     }
 
-    fn call(&self, port: u32, items: &mut [Item], chosen: &[usize]) {
+    fn call(&self, port: u32, batch: &mut Batch<'_>, chosen: &[usize]) {
         let mut running = lock(&self.running);
         let Some(inside) = running.as_mut() else {
             return;
@@ -307,62 +263,91 @@ impl Module {
         let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
         count(&counters.frames, chosen.len() as u64);
         let start = Instant::now();
-        if counters.added.load(Ordering::Relaxed) > 0 {
-            let mut spare = lock(&self.shared.spare);
-            for &item in chosen {
-                spare.append(&mut items[item].spare);
-            }
-        }
-        let result = self.step(inside, port, items, chosen);
+        let result = self.step(inside, port, batch, chosen);
         count(&counters.nanoseconds, start.elapsed().as_nanos() as u64);
-        let mut emitted = lock(&self.shared.emitted);
-        let Err(error) = result else {
-            if !emitted.is_empty() {
-                lock(&self.shared.spare).truncate(SPARE);
-            }
-            for Emitted { at, mut bytes, end } in emitted.drain(..) {
-                let Some(&place) = chosen.get(at) else {
-                    count(&counters.refused, 1);
-                    continue;
-                };
-                count(&counters.added, 1);
-                frame::repair(&mut bytes, end);
-                items[place].added.push(bytes);
-            }
-            return;
-        };
-        emitted.clear();
-        tracing::warn!(module = self.description.name, %error, "a module was stopped");
-        *lock(&self.stopped) = Some(error.to_string());
-        *running = None;
+        if let Err(error) = result {
+            tracing::warn!(module = self.description.name, %error, "a module was stopped");
+            *lock(&self.stopped) = Some(error.to_string());
+            *running = None;
+        }
     }
 
     fn step(
         &self,
-        inside: &mut Running,
+        inside: &Running,
         port: u32,
-        items: &mut [Item],
+        batch: &mut Batch<'_>,
         chosen: &[usize],
     ) -> Result<(), Error> {
-        let contents = inside.room.contents();
+        let mut room = match self.rooms.take() {
+            Some(room) => room,
+            None => Room::new(&inside.host, &inside.domain)?,
+        };
+        let contents = room.contents();
+        (contents.added, contents.refused) = (0, 0);
         for (&item, slot) in chosen.iter().zip(&mut contents.of) {
-            self.show(slot, port, &items[item], &mut inside.stage);
+            let item = &batch.items[item];
+            self.show(slot, port, item, batch.bytes(&item.place));
         }
-        inside.steps.call(chosen.len() as u32)?;
+        inside.steps.call(room.place, chosen.len() as u32)?;
+        let is_used = self.take_answers(&mut room, batch, chosen);
+        match is_used {
+            true => batch.rooms.push(Lent {
+                room: Some(room),
+                home: self.rooms.clone(),
+            }),
+            false => self.rooms.give_back(Some(room)),
+        }
+        Ok(())
+    }
+
+    /// Does as it has answered: whether frames are now in its room, which is the batch's next one then.
+    fn take_answers(&self, room: &mut Room, batch: &mut Batch<'_>, chosen: &[usize]) -> bool {
+        let number = batch.rooms.len();
+        let contents = room.contents();
+        let all = contents.added as usize;
+        let mut refused = u64::from(contents.refused);
         if self.description.kind == Kind::Monitor {
-            return Ok(());
+            refused += all as u64;
+            if refused > 0 {
+                self.counters.refused.fetch_add(refused, Ordering::Relaxed);
+            }
+            return false;
         }
-        let contents = inside.room.contents();
         // Counted together: to add to what others read takes longer than a small frame does.
-        let (mut changed, mut dropped, mut refused) = (0, 0, 0);
-        for ((&item, slot), answer) in chosen.iter().zip(&contents.of).zip(contents.answers) {
-            let item = &mut items[item];
+        let (mut changed, mut dropped, mut added) = (0, 0, 0);
+        refused += all.saturating_sub(ADDED) as u64;
+        let mut each = [0; BATCH];
+        let more = contents.of.iter_mut().enumerate().skip(BATCH).take(all);
+        for ((slot, frame), behind) in more.zip(contents.behind) {
+            let at = behind as usize;
+            let item = chosen.get(at).filter(|_| each[at] < ADDED_EACH);
+            let place = item.and_then(|&item| {
+                let length = self.take_added(frame, batch, item)?;
+                let room = number;
+                batch.add(item, Place::Room { room, slot, length });
+                Some(())
+            });
+            match place {
+                Some(()) => {
+                    each[at] += 1;
+                    added += 1;
+                }
+                None => refused += 1,
+            }
+        }
+        let slots = contents.of.iter_mut().enumerate();
+        for ((&item, (slot, frame)), answer) in chosen.iter().zip(slots).zip(contents.answers) {
             match answer {
                 0 => {}
-                1 if self.change(slot, item, &mut inside.stage) => changed += 1,
+                1 => match self.change(frame, batch, item, number, slot) {
+                    true => changed += 1,
+                    false => refused += 1,
+                },
                 2 => {
                     dropped += 1;
-                    item.is_dropped = true;
+                    batch.items[item].is_dropped = true;
+                    batch.dropped += 1;
                 }
                 _ => refused += 1,
             }
@@ -371,26 +356,20 @@ impl Module {
         for (counter, by) in [
             (&counters.changed, changed),
             (&counters.dropped, dropped),
+            (&counters.added, added),
             (&counters.refused, refused),
         ] {
             if by > 0 {
                 counter.fetch_add(by, Ordering::Relaxed);
             }
         }
-        Ok(())
+        changed + added > 0
     }
 
     /// Copies what it may see of a frame to its place.
-    fn show(&self, slot: &mut Slot, port: u32, item: &Item, stage: &mut Vec<u8>) {
-        let (layout, frame) = (&item.layout, item.bytes.as_slice());
+    fn show(&self, slot: &mut Slot, port: u32, item: &Item<'_>, frame: &[u8]) {
+        let layout = &item.layout;
         let shown = self.view.shown(layout, frame.len());
-        let seen = match self.view.locked.is_empty() {
-            true => &frame[shown.clone()],
-            false => {
-                self.view.show(layout, frame, stage);
-                stage.as_slice()
-            }
-        };
         let at = |at: Option<usize>| {
             at.filter(|at| shown.contains(at))
                 .map_or(NONE, |at| (at - shown.start) as u32)
@@ -398,7 +377,7 @@ impl Module {
         let packet = layout.packet.as_ref();
         let end = packet.map_or(frame.len(), |packet| packet.bytes.end);
         slot.header = Header {
-            length: seen.len() as u32,
+            length: shown.len() as u32,
             original: frame.len() as u32,
             packet: at(packet.map(|packet| packet.bytes.start)),
             payload: at(packet.and_then(|packet| Some(packet.payload.as_ref()?.start))),
@@ -406,42 +385,80 @@ impl Module {
                 .clamp(shown.start, shown.end)
                 .saturating_sub(shown.start) as u32,
             port,
-            nanoseconds: item.time.as_nanos() as u64,
+            nanoseconds: item.time,
         };
-        slot.bytes[..seen.len()].copy_from_slice(seen);
+        let copy = &mut slot.bytes[..shown.len()];
+        copy.copy_from_slice(&frame[shown.clone()]);
+        self.view.hide(layout, &shown, frame.len(), copy);
     }
 
     /// The frame as the module has left it. What it did not see is as it was, and what is locked is put back.
     /// Whether it can be so.
-    fn change(&self, slot: &Slot, item: &mut Item, stage: &mut Vec<u8>) -> bool {
+    fn change(
+        &self,
+        slot: &mut Slot,
+        batch: &mut Batch<'_>,
+        item: usize,
+        room: usize,
+        number: usize,
+    ) -> bool {
         let length = slot.header.length as usize;
-        let shown = self.view.shown(&item.layout, item.bytes.len());
-        let is_whole = shown == (0..item.bytes.len());
+        let end = (slot.header.end as usize).min(length);
+        let Item { place, layout, .. } = &batch.items[item];
+        let old = batch.bytes(place);
+        let shown = self.view.shown(layout, old.len());
+        let is_whole = shown == (0..old.len());
         // A part can be changed, and not made longer or shorter.
         if !(frame::ETHERNET..=ROOM).contains(&length) || !is_whole && length != shown.len() {
             return false;
         }
-        let bytes = &slot.bytes[..length];
-        // As it was, for what is locked.
-        if !self.view.locked.is_empty() {
-            stage.clone_from(&item.bytes);
+        let new = &mut slot.bytes[..length];
+        if is_whole && self.view.locked.is_empty() {
+            let item = &mut batch.items[item];
+            let slot = number;
+            item.place = Place::Room { room, slot, length };
+            frame::repair_into(new, end, &mut item.layout);
+            return true;
         }
-        let end = match is_whole {
+        let (place, layout) = match is_whole {
             true => {
-                item.bytes.clear();
-                item.bytes.extend_from_slice(bytes);
-                (slot.header.end as usize).min(length)
+                self.view.put_back(layout, old, new);
+                let repaired = frame::repair(new, end);
+                if !self.view.keeps(layout, &repaired) {
+                    return false;
+                }
+                let slot = number;
+                (Place::Room { room, slot, length }, repaired)
             }
             false => {
-                item.bytes[shown].copy_from_slice(bytes);
-                let packet = item.layout.packet.as_ref();
-                packet.map_or(item.bytes.len(), |packet| packet.bytes.end)
+                let mut own = old.to_vec();
+                own[shown].copy_from_slice(new);
+                self.view.put_back(layout, old, &mut own);
+                let packet = layout.packet.as_ref();
+                let end = packet.map_or(own.len(), |packet| packet.bytes.end);
+                let repaired = frame::repair(&mut own, end);
+                if !self.view.keeps(layout, &repaired) {
+                    return false;
+                }
+                (Place::Own(own), repaired)
             }
         };
-        if !self.view.locked.is_empty() {
-            self.view.put_back(&item.layout, stage, &mut item.bytes);
-        }
-        item.layout = frame::repair(&mut item.bytes, end);
+        let item = &mut batch.items[item];
+        (item.place, item.layout) = (place, layout);
         true
+    }
+
+    /// A frame that it adds behind another: its length, if it can go. What is locked is as in that other one.
+    fn take_added(&self, frame: &mut Slot, batch: &Batch<'_>, item: usize) -> Option<usize> {
+        let length = frame.header.length as usize;
+        if !(frame::ETHERNET..=ROOM).contains(&length) {
+            return None;
+        }
+        let end = (frame.header.end as usize).min(length);
+        let Item { place, layout, .. } = &batch.items[item];
+        let new = &mut frame.bytes[..length];
+        self.view.put_back(layout, batch.bytes(place), new);
+        let repaired = frame::repair(new, end);
+        self.view.keeps(layout, &repaired).then_some(length)
     }
 }

@@ -6,8 +6,10 @@
 //! ```
 //! packet(7), and "Packet MMAP" in the kernel's documentation (TPACKET_V2). Frames are sent by `send`.
 
+use crate::frame;
 use std::ffi::CString;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,6 +22,8 @@ const BLOCK: usize = 64 << 10;
 /// Bytes in front of a frame in its place, at most: the kernel's header, and what it leaves free.
 const BEFORE: usize = 128;
 
+/// Bytes in front of a frame that are there at least: the header, and a place for a tag.
+const LEFT: usize = size_of::<libc::tpacket2_hdr>() + TAG;
 /// Bytes of a tag of a VLAN, which the kernel takes out of a frame and tells apart from it.
 const TAG: usize = 4;
 
@@ -41,20 +45,104 @@ pub struct Port {
     length: usize,
     slot: usize,
     next: usize,
+    /// The frames that are taken.
+    found: Vec<Found>,
+}
+
+/// A frame that lies in a slot.
+#[derive(Debug)]
+struct Found {
+    place: Range<usize>,
+    time: Duration,
+    is_uncut: bool,
+}
+
+/// Frames in the ring, which are ours as long as this is there.
+#[derive(Debug)]
+pub struct Taken<'p> {
+    port: &'p mut Port,
+    count: usize,
 }
 
 // SAFETY: the ring belongs to this value alone, and whoever reads it has it mutably.
 unsafe impl Send for Port {}
 
-/// What is known of a frame that came in.
+/// A frame that came in.
 #[derive(Debug)]
-pub struct Received {
+pub struct Received<'t> {
     /// Since 1970.
     pub time: Duration,
-    /// Its checksum is still to be made: it comes from this machine.
-    pub wants_checksum: bool,
+    /// With its tag, if it had one, and its checksum.
+    pub bytes: &'t [u8],
     /// It is longer than the interface lets through, and cut off: its sender leaves it to its card to cut it.
     pub is_uncut: bool,
+}
+
+impl Taken<'_> {
+    /// The frames, in the order in which they came.
+    pub fn frames(&self) -> impl Iterator<Item = Received<'_>> {
+        let port = &*self.port;
+        let slots = port.length / port.slot;
+        port.found.iter().enumerate().map(move |(at, found)| {
+            // SAFETY: it is a slot of the ring.
+            let slot = unsafe { port.ring.add((port.next + at) % slots * port.slot) };
+            // SAFETY: the slot is ours, and nobody writes to it until `self` goes.
+            let slot = unsafe { std::slice::from_raw_parts(slot, port.slot) };
+            Received {
+                time: found.time,
+                bytes: &slot[found.place.clone()],
+                is_uncut: found.is_uncut,
+            }
+        })
+    }
+
+    /// There are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let port = &mut *self.port;
+        let slots = port.length / port.slot;
+        for _ in 0..self.count {
+            // SAFETY: it is a slot of the ring, whose first field is its status, and nobody borrows from it any more.
+            let status =
+                unsafe { AtomicU32::from_ptr(port.ring.add(port.next * port.slot).cast()) };
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            port.next = (port.next + 1) % slots;
+        }
+    }
+}
+
+/// Finds a frame in its slot; puts its tag back, and makes a checksum that was left to a card.
+fn frame(slot: &mut [u8], status: u32, header: &libc::tpacket2_hdr) -> Found {
+    let mut start = usize::from(header.tp_mac).min(slot.len());
+    let end = start + (header.tp_snaplen as usize).min(slot.len() - start);
+    let is_uncut = header.tp_len as usize > end - start;
+    if status & libc::TP_STATUS_VLAN_VALID != 0 && end - start >= 12 && start >= LEFT {
+        let kind = match status & libc::TP_STATUS_VLAN_TPID_VALID {
+            0 => 0x8100,
+            _ => header.tp_vlan_tpid,
+        };
+        slot.copy_within(start..start + 12, start - TAG);
+        start -= TAG;
+        slot[start + 12..start + 14].copy_from_slice(&kind.to_be_bytes());
+        slot[start + 14..start + 16].copy_from_slice(&header.tp_vlan_tci.to_be_bytes());
+    }
+    let bytes = &mut slot[start..end];
+    if status & libc::TP_STATUS_CSUMNOTREADY != 0 && !is_uncut {
+        let packet = frame::layout(bytes).packet;
+        let end = packet.map_or(bytes.len(), |packet| packet.bytes.end);
+        frame::repair(bytes, end);
+    }
+    Found {
+        place: start..end,
+        time: Duration::new(header.tp_sec.into(), header.tp_nsec.min(999_999_999)),
+        is_uncut,
+    }
 }
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -129,6 +217,7 @@ impl Port {
         )?;
         // Not what we send ourselves; and not twice through the queues.
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &1i32)?;
+        set(&socket, libc::PACKET_RESERVE, &(TAG as u32))?;
         let slot = slot(&socket, name.as_bytes())?;
         let block = BLOCK.max(slot);
         let blocks = (ring / block).max(1);
@@ -160,6 +249,7 @@ impl Port {
             length,
             slot,
             next: 0,
+            found: Vec::new(),
         };
         let promiscuous = libc::packet_mreq {
             mr_ifindex: index as i32,
@@ -184,41 +274,27 @@ impl Port {
         Ok(port)
     }
 
-    /// The next frame, if there is one; its bytes, with its tag if it had one, take the place of what is in `bytes`.
-    pub fn receive(&mut self, bytes: &mut Vec<u8>) -> Option<Received> {
-        // SAFETY: `next` is a slot of the ring, and slots are aligned.
-        let slot = unsafe { self.ring.add(self.next * self.slot) };
-        // SAFETY: the first field of a slot's header is its status, which the kernel and we write by turns.
-        let status = unsafe { AtomicU32::from_ptr(slot.cast()) };
-        let found = status.load(Ordering::Acquire);
-        if found & libc::TP_STATUS_USER == 0 {
-            return None;
+    /// Frames that have come, at most so many: they lie in the ring, and go back to the kernel with what this gives.
+    pub fn take(&mut self, most: usize) -> Taken<'_> {
+        self.found.clear();
+        let mut count = 0;
+        let slots = self.length / self.slot;
+        while count < most.min(slots) {
+            // SAFETY: it is a slot of the ring, and slots are aligned.
+            let slot = unsafe { self.ring.add((self.next + count) % slots * self.slot) };
+            // SAFETY: the first field of a slot's header is its status, which the kernel and we write by turns.
+            let status = unsafe { AtomicU32::from_ptr(slot.cast()) }.load(Ordering::Acquire);
+            if status & libc::TP_STATUS_USER == 0 {
+                break;
+            }
+            // SAFETY: the kernel has filled the header, and leaves the slot alone until we give it back.
+            let header = unsafe { slot.cast::<libc::tpacket2_hdr>().read() };
+            // SAFETY: as above, and nobody else here has the slot.
+            let slot = unsafe { std::slice::from_raw_parts_mut(slot, self.slot) };
+            self.found.push(frame(slot, status, &header));
+            count += 1;
         }
-        // SAFETY: the kernel has filled the header, and leaves the slot alone until we give it back.
-        let header = unsafe { slot.cast::<libc::tpacket2_hdr>().read() };
-        let start = usize::from(header.tp_mac).min(self.slot);
-        let length = (header.tp_snaplen as usize).min(self.slot - start);
-        bytes.clear();
-        // SAFETY: it lies in the slot, which is ours until its status changes: nothing writes it meanwhile.
-        bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(slot.add(start), length) });
-        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.next = (self.next + 1) % (self.length / self.slot);
-        if found & libc::TP_STATUS_VLAN_VALID != 0 && bytes.len() >= 12 {
-            let kind = match found & libc::TP_STATUS_VLAN_TPID_VALID {
-                0 => 0x8100,
-                _ => header.tp_vlan_tpid,
-            };
-            let tag: [u8; TAG] = [kind.to_be_bytes(), header.tp_vlan_tci.to_be_bytes()]
-                .concat()
-                .try_into()
-                .unwrap_or_default();
-            bytes.splice(12..12, tag);
-        }
-        Some(Received {
-            time: Duration::new(header.tp_sec.into(), header.tp_nsec.min(999_999_999)),
-            wants_checksum: found & libc::TP_STATUS_CSUMNOTREADY != 0,
-            is_uncut: header.tp_len as usize > length,
-        })
+        Taken { port: self, count }
     }
 
     /// Waits until there may be a frame, at most so long.

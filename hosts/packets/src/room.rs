@@ -1,14 +1,17 @@
-//! Memory that the forwarder and one module have in common: frames are put there, and read from there, in their place.
+//! Memory that the forwarder and one module have in common: frames are put there, and go on from there.
 //!
 //! ```text
-//!   answers: one for each frame of a batch | header, bytes, nothing | header, bytes, nothing | ...
+//!   answers, numbers | a batch's frames: header, bytes, nothing | ... | frames that the module adds | ...
 //! ```
 
 use crate::batch::BATCH;
 use mullion::{Domain, Error, Host, Permission, Ptr, Shared};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Longest frame that a module gets or makes (`PACKETS_ROOM`).
 pub(crate) const ROOM: usize = 16384;
+/// Frames that a module may add to a batch (`PACKETS_ADDED`).
+pub(crate) const ADDED: usize = 128;
 
 /// `struct packets_frame`, without its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -36,29 +39,68 @@ pub(crate) struct Slot {
 #[repr(C)]
 pub(crate) struct Contents {
     pub(crate) answers: [i32; BATCH],
-    pub(crate) of: [Slot; BATCH],
+    /// Frames that the module has added, and those that it had no place for.
+    pub(crate) added: u32,
+    pub(crate) refused: u32,
+    /// Behind which frame of the batch each of them goes.
+    pub(crate) behind: [u32; ADDED],
+    apart: [u32; 14],
+    /// The batch's frames, then those that are added.
+    pub(crate) of: [Slot; BATCH + ADDED],
 }
 
 /// The memory, which no other domain has.
-pub(crate) struct Room(Shared);
+pub(crate) struct Room {
+    shared: Shared,
+    /// Where the module has it.
+    pub(crate) place: Ptr<u8>,
+}
+
+impl std::fmt::Debug for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Room").finish_non_exhaustive()
+    }
+}
 
 impl Room {
     pub(crate) fn new(host: &Host, domain: &Domain) -> Result<Room, Error> {
         let shared = host.share(domain.name(), size_of::<Contents>() as u64)?;
         shared.grant(None, domain, 0..shared.len(), Permission::ReadWrite)?;
-        Ok(Room(shared))
+        let place = shared.ptr(domain, 0)?;
+        Ok(Room { shared, place })
     }
 
-    /// Where the module has it.
-    pub(crate) fn place(&self, domain: &Domain) -> Result<Ptr<u8>, Error> {
-        self.0.ptr(domain, 0)
+    fn start(&self) -> *mut Contents {
+        self.shared.bytes().as_ptr().cast_mut().cast()
     }
 
     pub(crate) fn contents(&mut self) -> &mut Contents {
-        let start = self.0.bytes().as_ptr().cast_mut().cast::<Contents>();
-        // SAFETY: the pages are there as long as `self.0`, are at least as large, begin at a page, and may be written
-        // (they are atomics). Any bytes are good contents. Only this room has a handle, and the only domain that has
-        // the pages runs in calls alone, which `Running` makes while it has no contents in its hands.
-        unsafe { &mut *start }
+        // SAFETY: the pages are there as long as `self.shared`, are at least as large, begin at a page, and may be written
+        // (they are atomics). Any bytes are good contents. Only this room has a handle, and the only domain that has the
+        // pages runs in calls alone. Such a call is made by who has the room mutably, with no contents in its hands.
+        unsafe { &mut *self.start() }
+    }
+
+    /// So many bytes of a frame.
+    pub(crate) fn bytes(&self, slot: usize, length: usize) -> &[u8] {
+        // SAFETY: as in `contents`. Who has the room shared makes no call with it.
+        let contents = unsafe { &*self.start() };
+        let bytes = contents.of.get(slot).map(|slot| &slot.bytes);
+        bytes.and_then(|bytes| bytes.get(..length)).unwrap_or(&[])
+    }
+}
+
+/// Rooms of a module that nobody uses now.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Home(Arc<Mutex<Vec<Room>>>);
+
+impl Home {
+    pub(crate) fn take(&self) -> Option<Room> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    pub(crate) fn give_back(&self, room: Option<Room>) {
+        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.extend(room);
     }
 }

@@ -1,8 +1,7 @@
 //! Runs a forwarder: on two interfaces until it is told to stop, or through a file.
 
-use crate::batch::Item;
-use crate::forward::{Forwarder, Traffic};
-use crate::frame;
+use crate::batch::Batch;
+use crate::forward::Forwarder;
 use crate::pcap;
 use crate::ring::Port;
 use std::io::{self, BufRead, Write};
@@ -41,52 +40,39 @@ fn one_way(
 ) -> io::Result<()> {
     let traffic = &forwarder.traffic[port as usize];
     let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
-    let mut items: Vec<Item> = std::iter::repeat_with(Item::default)
-        .take(TOGETHER)
-        .collect();
+    let mut memory = Batch::default();
     let result = loop {
         if stop.load(Ordering::Relaxed) {
             break Ok(());
         }
-        let found = receive(&mut from, &mut items, traffic);
-        if found == 0 {
+        let taken = from.take(TOGETHER);
+        if taken.is_empty() {
+            drop(taken);
             count(&traffic.lost, from.lost());
             if let Err(error) = from.wait(SILENCE) {
                 break Err(error);
             }
             continue;
         }
-        let items = &mut items[..found];
-        forwarder.handle(&forwarder.modules(), port, items);
-        let sent = to.send(items.iter().flat_map(Item::out));
-        let all: usize = items.iter().map(|item| item.out().count()).sum();
+        let mut batch = memory.again();
+        for frame in taken.frames() {
+            match frame.is_uncut {
+                true => {
+                    count(&traffic.uncut, 1);
+                }
+                false => batch.push(frame.time, frame.bytes),
+            }
+        }
+        forwarder.handle(&forwarder.modules(), port, &mut batch);
+        let all = batch.out().count();
+        let sent = to.send(batch.out());
         count(&traffic.sent, sent);
         count(&traffic.unsent, all as u64 - sent);
+        memory = batch.again();
     };
     // One that cannot go on ends the other: half a forwarder is none.
     stop.store(true, Ordering::Relaxed);
     result
-}
-
-/// Frames that have come, as many as there is room for: how many.
-fn receive(from: &mut Port, items: &mut [Item], traffic: &Traffic) -> usize {
-    let mut found = 0;
-    while let Some(item) = items.get_mut(found)
-        && let Some(received) = from.receive(&mut item.bytes)
-    {
-        if received.is_uncut {
-            traffic.uncut.fetch_add(1, Ordering::Relaxed);
-            continue;
-        }
-        if received.wants_checksum {
-            let packet = frame::layout(&item.bytes).packet;
-            let end = packet.map_or(item.bytes.len(), |packet| packet.bytes.end);
-            frame::repair(&mut item.bytes, end);
-        }
-        item.time = received.time;
-        found += 1;
-    }
-    found
 }
 
 /// Takes the frames of a capture through the modules, as if they came in at port 0.
@@ -97,13 +83,13 @@ pub fn file(forwarder: &Forwarder, from: impl BufRead, to: impl Write) -> io::Re
     let mut writer = pcap::Writer::new(to)?;
     let reader = pcap::Reader::new(from).map_err(io::Error::other)?;
     let chain = forwarder.modules();
-    let mut item = Item::default();
     for captured in reader {
         let captured = captured.map_err(io::Error::other)?;
-        (item.time, item.bytes) = (captured.time, captured.bytes);
-        forwarder.handle(&chain, 0, std::slice::from_mut(&mut item));
-        for frame in item.out() {
-            writer.write(item.time, frame)?;
+        let mut batch = Batch::default();
+        batch.push(captured.time, &captured.bytes);
+        forwarder.handle(&chain, 0, &mut batch);
+        for frame in batch.out() {
+            writer.write(captured.time, frame)?;
             forwarder.traffic[0].sent.fetch_add(1, Ordering::Relaxed);
         }
     }

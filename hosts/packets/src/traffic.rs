@@ -85,26 +85,29 @@ fn make(bytes: &mut Vec<u8>, number: u64, payload: usize) {
 /// The interface has gone.
 pub fn receive(mut from: Port, count: u64, patience: Duration) -> io::Result<Arrived> {
     let mut arrived = Arrived::default();
-    let mut bytes = Vec::new();
     let mut due = 0;
     let mut last = Instant::now();
     while arrived.frames < count && (last.elapsed() < patience || arrived.frames == 0) {
-        let Some(_) = from.receive(&mut bytes) else {
+        let taken = from.take(BURST as usize);
+        if taken.is_empty() {
+            drop(taken);
             from.wait(Duration::from_millis(100))?;
             // Nobody may ever send.
             if last.elapsed() > patience * 10 {
                 break;
             }
             continue;
-        };
-        let Some(number) = number(&bytes) else {
-            continue;
-        };
-        last = Instant::now();
-        arrived.frames += 1;
-        arrived.reordered += u64::from(number < due);
-        arrived.unsound += u64::from(!frame::is_sound(&bytes));
-        due = due.max(number + 1);
+        }
+        for frame in taken.frames() {
+            let Some(number) = number(frame.bytes) else {
+                continue;
+            };
+            last = Instant::now();
+            arrived.frames += 1;
+            arrived.reordered += u64::from(number < due);
+            arrived.unsound += u64::from(!frame::is_sound(frame.bytes));
+            due = due.max(number + 1);
+        }
     }
     arrived.missing = count.saturating_sub(arrived.frames);
     arrived.lost_here = from.lost();

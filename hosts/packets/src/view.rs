@@ -31,6 +31,7 @@ pub struct View {
 impl View {
     /// Which bytes of a frame of `length` bytes are shown.
     #[must_use]
+    #[inline]
     pub fn shown(&self, layout: &Layout, length: usize) -> Range<usize> {
         match (self.bytes, &layout.packet) {
             (None, _) => 0..length,
@@ -93,12 +94,13 @@ impl View {
             .map(|start| start..start + 2)
     }
 
-    /// Copies the bytes that are shown, with zeros where it is locked.
-    pub fn show(&self, layout: &Layout, frame: &[u8], copy: &mut Vec<u8>) {
-        let shown = self.shown(layout, frame.len());
-        copy.clear();
-        copy.extend_from_slice(&frame[shown.clone()]);
-        for locked in self.locked(layout, frame.len()) {
+    /// Makes what is locked zeros in a copy of the bytes that are shown of a frame of `length` bytes.
+    #[inline]
+    pub fn hide(&self, layout: &Layout, shown: &Range<usize>, length: usize, copy: &mut [u8]) {
+        if self.locked.is_empty() {
+            return;
+        }
+        for locked in self.locked(layout, length) {
             let (from, to) = (locked.start.max(shown.start), locked.end.min(shown.end));
             if from < to {
                 copy[from - shown.start..to - shown.start].fill(0);
@@ -106,8 +108,34 @@ impl View {
         }
     }
 
+    /// Copies the bytes that are shown, with zeros where it is locked.
+    #[must_use]
+    pub fn show(&self, layout: &Layout, frame: &[u8]) -> Vec<u8> {
+        let shown = self.shown(layout, frame.len());
+        let mut copy = frame[shown.clone()].to_vec();
+        self.hide(layout, &shown, frame.len(), &mut copy);
+        copy
+    }
+
+    /// Whether what is locked is at the same places in a changed frame: else a header in front of an address would make
+    /// other bytes the address.
+    #[must_use]
+    pub fn keeps(&self, old: &Layout, new: &Layout) -> bool {
+        if self.locked.is_empty() {
+            return true;
+        }
+        let starts = |layout| {
+            let places = self.locked(layout, usize::MAX);
+            places.into_iter().map(|place| place.start)
+        };
+        starts(old).eq(starts(new))
+    }
+
     /// Puts back what is locked into a changed frame, whose beginning is that of the old one.
     pub fn put_back(&self, layout: &Layout, old: &[u8], new: &mut [u8]) {
+        if self.locked.is_empty() {
+            return;
+        }
         for locked in self.locked(layout, old.len().min(new.len())) {
             new[locked.clone()].copy_from_slice(&old[locked]);
         }
@@ -122,9 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn shown(view: &View, frame: &[u8]) -> Vec<u8> {
-        let mut copy = vec![1];
-        view.show(&layout(frame), frame, &mut copy);
-        copy
+        view.show(&layout(frame), frame)
     }
 
     /// The paper's monitor: 28 bytes, and the source's address locked (section IV.B).

@@ -4,7 +4,7 @@
 mod support;
 
 use mullion::Host;
-use mullion_packets::batch::Item;
+use mullion_packets::batch::Batch;
 use mullion_packets::config::{Description, Kind};
 use mullion_packets::forward::Forwarder;
 use mullion_packets::frame;
@@ -64,17 +64,16 @@ fn udp(payload: &[u8]) -> Vec<u8> {
 }
 
 fn through(forwarder: &Forwarder, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let item = |frame: &Vec<u8>| Item {
-        time: Duration::from_secs(1),
-        bytes: frame.clone(),
-        ..Item::default()
-    };
-    let mut items: Vec<Item> = frames.iter().map(item).collect();
-    for items in items.chunks_mut(10) {
-        forwarder.handle(&forwarder.modules(), 0, items);
+    let mut out = Vec::new();
+    for frames in frames.chunks(10) {
+        let mut batch = Batch::default();
+        for frame in frames {
+            batch.push(Duration::from_secs(1), frame);
+        }
+        forwarder.handle(&forwarder.modules(), 0, &mut batch);
+        out.extend(batch.out().map(<[u8]>::to_vec));
     }
-    let out = items.iter().flat_map(Item::out);
-    out.map(<[u8]>::to_vec).collect()
+    out
 }
 
 /// Runs an attacker between two modules that do no harm: the forwarder, and what came out.
@@ -227,11 +226,14 @@ fn what_a_module_may_not_is_refused_and_counted() {
         int packets_next(struct packets_frame *frame)
         {
             static int n;
-            packets_send(0, frame->bytes, 60, 60);
-            packets_send(31, frame->bytes, 60, 60);
-            packets_send(32, frame->bytes, 60, 60);
-            packets_send(-1, frame->bytes, 60, 60);
-            packets_send(0, frame->bytes, 1 << 30, 60);
+            static const unsigned behind[] = { 0, 31, 32, -1, 0 };
+            for (int i = 0; i < 5; i++) {
+                unsigned at = packets_room->added++;
+                packets_room->more[at].frame = *frame;
+                packets_room->more[at].frame.length = i < 4 ? 60 : 1 << 30;
+                packets_room->more[at].frame.end = 60;
+                packets_room->behind[at] = behind[i];
+            }
             for (int i = 0; i < 10; i++)
                 packets_tell(1, 2, 3);
             switch (n++ % 4) {
@@ -293,10 +295,7 @@ fn an_elastic_module_cannot_even_say_it() {
             "hidden-name",
             next("packets_room->answers[0] = 1; return 0;"),
         ),
-        (
-            "hidden-name",
-            next("return packets_send(0, frame, 99999, 0);"),
-        ),
+        ("hidden-name", next("packets_room->added = 999; return 0;")),
         (
             "kept-pointers",
             format!(

@@ -7,7 +7,7 @@
 mod support;
 
 use mullion::Host;
-use mullion_packets::batch::Item;
+use mullion_packets::batch::Batch;
 use mullion_packets::config::{Description, Kind};
 use mullion_packets::forward::Forwarder;
 use mullion_packets::frame;
@@ -195,12 +195,12 @@ fn malformed_frames_never_stop_the_forwarder() {
     let chain = forwarder.modules();
     let mut random = Random(seed);
     let (begun, mut rounds) = (Instant::now(), 0u64);
-    let mut items: Vec<Item> = (0..64).map(|_| Item::default()).collect();
     while seconds.map_or(rounds < 500, |seconds| begun.elapsed() < seconds) {
-        for item in &mut items {
-            item.bytes = malformed(&mut random);
+        let before: Vec<Vec<u8>> = (0..64).map(|_| malformed(&mut random)).collect();
+        let mut batch = Batch::default();
+        for frame in &before {
+            batch.push(Duration::from_secs(1), frame);
         }
-        let before: Vec<Vec<u8>> = items.iter().map(|item| item.bytes.clone()).collect();
         let changes = || -> u64 {
             let counters = chain.iter().map(|module| &module.counters);
             let load = |counter: &std::sync::atomic::AtomicU64| {
@@ -211,27 +211,22 @@ fn malformed_frames_never_stop_the_forwarder() {
                 .sum()
         };
         let changed = changes();
-        forwarder.handle(&chain, (rounds % 2) as u32, &mut items);
-        let other = items
-            .iter()
-            .zip(&before)
-            .filter(|(item, before)| item.is_dropped || item.bytes != **before)
-            .count() as u64;
+        forwarder.handle(&chain, (rounds % 2) as u32, &mut batch);
+        let is_other = |at: &usize| batch.frame(*at) != Some(&before[*at]);
+        let other = (0..batch.len()).filter(is_other).count() as u64;
         assert!(
             other <= changes() - changed,
             "round {rounds} of seed {seed}"
         );
-        for item in &items {
+        assert!(
+            batch.out().all(is_consistent),
+            "round {rounds} of seed {seed}"
+        );
+        for added in (0..batch.len()).flat_map(|at| batch.added(at)) {
             assert!(
-                item.out().all(is_consistent),
+                frame::layout(added).packet.is_none() || frame::is_sound(added),
                 "round {rounds} of seed {seed}"
             );
-            for added in &item.added {
-                assert!(
-                    frame::layout(added).packet.is_none() || frame::is_sound(added),
-                    "round {rounds} of seed {seed}"
-                );
-            }
         }
         rounds += 1;
     }
@@ -287,13 +282,15 @@ fn bit_errors_are_repaired_as_theory_says() {
         let (mut delivered, mut wrong, mut flipped, mut report) = (0, 0, 0u64, String::new());
         for _ in 0..FRAMES {
             let frame = udp(&random.bytes(PAYLOAD));
-            let mut items = [Item {
-                bytes: frame.clone(),
-                ..Item::default()
-            }];
-            sender.handle(&sender.modules(), 0, &mut items);
-            assert_eq!(items[0].bytes.len(), 42 + 2 * (PAYLOAD + 4));
-            for byte in &mut items[0].bytes[42..] {
+            let through = |forwarder: &Forwarder, frame: &[u8]| {
+                let mut batch = Batch::default();
+                batch.push(Duration::from_secs(1), frame);
+                forwarder.handle(&forwarder.modules(), 0, &mut batch);
+                batch.frame(0).map(<[u8]>::to_vec)
+            };
+            let mut coded = through(&sender, &frame).expect("it goes on");
+            assert_eq!(coded.len(), 42 + 2 * (PAYLOAD + 4));
+            for byte in &mut coded[42..] {
                 for bit in 0..8 {
                     if (random.next() as f64) < p * u64::MAX as f64 {
                         *byte ^= 1 << bit;
@@ -301,10 +298,9 @@ fn bit_errors_are_repaired_as_theory_says() {
                     }
                 }
             }
-            receiver.handle(&receiver.modules(), 0, &mut items);
-            if !items[0].is_dropped {
+            if let Some(found) = through(&receiver, &coded) {
                 delivered += 1;
-                wrong += u64::from(items[0].bytes != frame);
+                wrong += u64::from(found != frame);
             }
             for text in receiver.modules()[0].take_reports() {
                 report = String::from_utf8(text).unwrap();

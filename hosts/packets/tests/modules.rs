@@ -4,7 +4,7 @@
 mod support;
 
 use mullion::Host;
-use mullion_packets::batch::Item;
+use mullion_packets::batch::Batch;
 use mullion_packets::config::{Description, Kind};
 use mullion_packets::forward::{ChangeError, Forwarder};
 use mullion_packets::{frame, pcap, run};
@@ -60,21 +60,17 @@ fn udp(payload: &[u8]) -> Vec<u8> {
 
 /// What comes out where these frames go in.
 fn through(forwarder: &Forwarder, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let mut items: Vec<Item> = frames.iter().map(|frame| item(frame)).collect();
     // As they come from a ring: several at a time, and sometimes one alone.
-    for items in items.chunks_mut(37) {
-        forwarder.handle(&forwarder.modules(), 0, items);
+    let mut out = Vec::new();
+    for frames in frames.chunks(37) {
+        let mut batch = Batch::default();
+        for frame in frames {
+            batch.push(Duration::from_secs(1), frame);
+        }
+        forwarder.handle(&forwarder.modules(), 0, &mut batch);
+        out.extend(batch.out().map(<[u8]>::to_vec));
     }
-    let out = items.iter().flat_map(Item::out);
-    out.map(<[u8]>::to_vec).collect()
-}
-
-fn item(frame: &[u8]) -> Item {
-    Item {
-        time: Duration::from_secs(1),
-        bytes: frame.to_vec(),
-        ..Item::default()
-    }
+    out
 }
 
 /// Numbers that are the same each time.

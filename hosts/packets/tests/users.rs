@@ -5,7 +5,7 @@
 mod support;
 
 use mullion::Host;
-use mullion_packets::batch::Item;
+use mullion_packets::batch::Batch;
 use mullion_packets::config::Config;
 use mullion_packets::forward::Forwarder;
 use mullion_packets::users::{self, Users};
@@ -181,15 +181,16 @@ fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 fn through(forwarder: &Forwarder, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let item = |frame: &Vec<u8>| Item {
-        time: Duration::from_secs(1),
-        bytes: frame.clone(),
-        ..Item::default()
-    };
-    let mut items: Vec<Item> = frames.iter().map(item).collect();
-    forwarder.handle(&forwarder.modules(), 0, &mut items);
-    let out = items.iter().flat_map(Item::out);
-    out.map(<[u8]>::to_vec).collect()
+    let mut out = Vec::new();
+    for frames in frames.chunks(1000) {
+        let mut batch = Batch::default();
+        for frame in frames {
+            batch.push(Duration::from_secs(1), frame);
+        }
+        forwarder.handle(&forwarder.modules(), 0, &mut batch);
+        out.extend(batch.out().map(<[u8]>::to_vec));
+    }
+    out
 }
 
 #[test]

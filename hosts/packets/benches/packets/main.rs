@@ -1,5 +1,6 @@
 //! The paper's Figures 5, 7 and 8: time for each packet by the size of its payload, for walls side by side.
-//! `make bench-packets`, or `cargo bench -p mullion-packets --bench packets -- [--json FILE] [--html FILE] [--quick]`.
+//! `make bench-packets`, or `cargo bench -p mullion-packets --bench packets -- [--json FILE] [--html FILE] [--quick]
+//! [--work NAMES] [--wall PART-OF-NAME]`.
 //!
 //! Each time is of one packet on its way through the forwarder without its sockets: into the forwarder's memory, headers
 //! read, filter asked, through the module, and lengths and checksums made right if it was changed. Frames come in
@@ -103,8 +104,9 @@ fn time(wall: &mut dyn Wall, frames: &[Vec<u8>], at_least: Duration) -> f64 {
     best
 }
 
-fn figure(work: &Work, quick: bool, missing: &mut Vec<String>) -> Figure {
+fn figure(work: &Work, quick: bool, only: &str, missing: &mut Vec<String>) -> Figure {
     let mut walls = walls::all(work, missing);
+    walls.retain(|(name, _)| name.contains(only));
     let (rounds, at_least) = match quick {
         true => (3, Duration::from_micros(500)),
         false => (12, Duration::from_millis(3)),
@@ -172,8 +174,14 @@ fn main() -> std::io::Result<()> {
     let quick = arguments.iter().any(|argument| argument == "--quick");
     let mut missing = Vec::new();
     let mut figures = Vec::new();
-    for work in &WORKS {
-        let figure = figure(work, quick, &mut missing);
+    let (works, only) = (after("--work"), after("--wall").unwrap_or_default());
+    let is_wanted = |work: &&Work| {
+        works
+            .as_deref()
+            .is_none_or(|works| works.contains(work.name))
+    };
+    for work in WORKS.iter().filter(is_wanted) {
+        let figure = figure(work, quick, &only, &mut missing);
         print(&figure);
         figures.push(figure);
     }

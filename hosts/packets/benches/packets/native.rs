@@ -6,6 +6,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::Path;
 
 pub(crate) const BATCH: usize = 32;
+const ADDED: usize = 128;
 const ROOM: usize = 16384;
 
 #[repr(C)]
@@ -30,7 +31,12 @@ pub(crate) struct Slot {
 #[repr(C)]
 pub(crate) struct Room {
     pub(crate) answers: [i32; BATCH],
+    pub(crate) added: u32,
+    refused: u32,
+    behind: [u32; ADDED],
+    apart: [u32; 14],
     pub(crate) of: [Slot; BATCH],
+    pub(crate) more: [Slot; ADDED],
 }
 
 /// A peer whose frames lie in our memory.
@@ -59,12 +65,8 @@ impl InPlace {
     pub(crate) fn library(library: &Path, filter: &str) -> Option<InPlace> {
         let place = symbol(library, "packets_place")?;
         let steps = symbol(library, "packets_steps")?;
-        let taking = symbol(library, "packets_taken")?;
-        // SAFETY: native/packets.h defines all three so.
+        // SAFETY: native/packets.h defines both so.
         let (place, steps) = unsafe {
-            taking
-                .cast::<unsafe extern "C" fn(*mut Frame)>()
-                .write(taken);
             (
                 std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *mut Room>(place),
                 std::mem::transmute::<*mut c_void, unsafe extern "C" fn(u32)>(steps),
@@ -121,6 +123,12 @@ impl InPlace {
                 }
                 bytes += length as u64;
             }
+            for slot in &mut room.more[..(room.added as usize).min(ADDED)] {
+                let frame = &mut slot.frame;
+                let length = (frame.length as usize).min(ROOM);
+                frame::repair(&mut frame.bytes[..length], frame.end as usize);
+                bytes += length as u64;
+            }
         }
         bytes
     }
@@ -133,12 +141,4 @@ impl InPlace {
         let frame = unsafe { &(*self.room).of[0].frame };
         &frame.bytes[..(frame.length as usize).min(ROOM)]
     }
-}
-
-/// A frame that a peer sends: on its way, as ours are.
-pub(crate) unsafe extern "C" fn taken(frame: *mut Frame) {
-    // SAFETY: the module's own, which waits.
-    let frame = unsafe { &mut *frame };
-    let length = (frame.length as usize).min(ROOM);
-    frame::repair(&mut frame.bytes[..length], frame.end as usize);
 }

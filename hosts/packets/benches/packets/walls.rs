@@ -3,7 +3,7 @@
 use crate::native::{InPlace, symbol};
 use crate::{Work, build, process, rust};
 use mullion::Host;
-use mullion_packets::batch::Item;
+use mullion_packets::batch::Batch;
 use mullion_packets::config::{Description, Kind};
 use mullion_packets::forward::Forwarder;
 use std::ffi::{CString, c_char, c_void};
@@ -25,7 +25,7 @@ impl Wall for InPlace {
 /// A module in a domain of the forwarder's.
 struct Domain {
     forwarder: Forwarder,
-    items: Vec<Item>,
+    memory: Batch<'static>,
 }
 
 impl Domain {
@@ -42,23 +42,22 @@ impl Domain {
             memory: None,
         };
         let forwarder = Forwarder::new(Host::new(), &[description]).expect("it was verified");
-        let items = std::iter::repeat_with(Item::default).take(64).collect();
-        Domain { forwarder, items }
+        let memory = Batch::default();
+        Domain { forwarder, memory }
     }
 }
 
 impl Wall for Domain {
     fn pass(&mut self, frames: &[Vec<u8>]) -> u64 {
-        let items = &mut self.items[..frames.len()];
-        for (item, frame) in items.iter_mut().zip(frames) {
-            item.time = Duration::from_secs(1);
-            item.bytes.clear();
-            item.bytes.extend_from_slice(frame);
+        let mut batch = std::mem::take(&mut self.memory).again();
+        for frame in frames {
+            batch.push(Duration::from_secs(1), frame);
         }
         let chain = self.forwarder.modules();
-        self.forwarder.handle(&chain, 0, items);
-        let out = items.iter().flat_map(Item::out);
-        out.map(|frame| frame.len() as u64).sum()
+        self.forwarder.handle(&chain, 0, &mut batch);
+        let bytes = batch.out().map(|frame| frame.len() as u64).sum();
+        self.memory = batch.again();
+        bytes
     }
 }
 
