@@ -14,6 +14,7 @@
 //! The server is Debian's stock binary. It knows of each module by a structure of ours, whose functions lead to the module's.
 
 mod apr;
+mod arena;
 mod arrays;
 mod back;
 mod call;
@@ -24,6 +25,7 @@ mod layout;
 mod load;
 mod out;
 mod own;
+mod quick;
 mod slots;
 mod walled;
 

@@ -186,7 +186,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         allowed.contains_key("conn_rec.conn_config"),
         allowed.contains_key("server_rec.module_config"),
     );
-    Ok(Walled::new(
+    let walled = Walled::new(
         name,
         (domain, host),
         own,
@@ -197,7 +197,11 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         places,
         data,
         Symbols::new(bytes.to_vec()),
-    ))
+    );
+    walled
+        .domain
+        .on_demand(|address, _, write| write && walled.demand(address));
+    Ok(walled)
 }
 
 /// A word of a structure that the module has.
