@@ -31,6 +31,27 @@ unsafe extern "C" {
         block: u64,
         bytes: u64,
     ) -> c_int;
+    pub(crate) fn apr_brigade_printf(
+        brigade: u64,
+        flush: u64,
+        filter: u64,
+        format: u64,
+        ...
+    ) -> c_int;
+    pub(crate) fn apr_brigade_vprintf(
+        brigade: u64,
+        flush: u64,
+        filter: u64,
+        format: u64,
+        list: u64,
+    ) -> c_int;
+    pub(crate) fn apr_brigade_write(
+        brigade: u64,
+        flush: u64,
+        filter: u64,
+        from: u64,
+        bytes: u64,
+    ) -> c_int;
     pub(crate) fn ap_allow_methods(r: u64, reset: u64, ...);
     pub(crate) fn ap_allow_standard_methods(r: u64, reset: u64, ...);
     pub(crate) fn ap_log_error_(

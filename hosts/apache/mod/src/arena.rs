@@ -75,8 +75,7 @@ impl Arena {
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
         );
         // SAFETY: fresh addresses, of which nothing is known.
-        let at =
-            unsafe { libc::mmap(std::ptr::null_mut(), bytes as usize, access, kind, -1, 0) };
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes as usize, access, kind, -1, 0) };
         if at == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error().to_string());
         }

@@ -26,6 +26,7 @@ mod load;
 mod out;
 mod own;
 mod quick;
+mod rings;
 mod slots;
 mod walled;
 

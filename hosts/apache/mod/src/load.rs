@@ -201,6 +201,11 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
     walled
         .domain
         .on_demand(|address, _, write| write && walled.demand(address));
+    let names = verified.imports().iter();
+    let is_ring = |name: &&String| name.contains("bucket") || name.contains("brigade");
+    if names.into_iter().any(|name| is_ring(&name)) {
+        crate::out::offer_buckets(walled).map_err(|error| text(&error))?;
+    }
     Ok(walled)
 }
 

@@ -9,6 +9,7 @@ use crate::format;
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
+use crate::rings::Passing;
 use crate::walled::{Answer, lock};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -32,12 +33,13 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, ap_register_auth_provider,
                 apr_dynamic_fn_retrieve, apr_dynamic_fn_register, ap_lookup_provider,
-                apr_strmatch_precompile;
+                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_bucket_heap_create;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_tokenize_to_argv;
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
-                apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk;
+                apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
+                apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs;
         }
         .into()
     })
@@ -338,20 +340,21 @@ slots! {
     ap_set_file_slot: 8;
 }
 
-/// The next filter must be one that follows, and the brigade one that the module was given.
+/// The next filter must be one that follows, and the brigade one that the module was given or has made.
 pub(crate) fn pass(frame: &Frame, next: u64, brigade: u64) -> Answer<u64> {
     if !frame.leads_to(next) {
         return Err(format!(
             "ap_pass_brigade: {next:#x} is no filter of this request"
         ));
     }
-    if !call::has(frame, b'b', brigade) {
-        return Err(format!(
-            "ap_pass_brigade: {brigade:#x} is no brigade that the module was given or has made"
-        ));
-    }
+    let mut passing = Passing::new(frame);
+    let real = passing
+        .brigade(brigade)
+        .map_err(|what| format!("ap_pass_brigade: {what}"))?;
     // SAFETY: both are the core's.
-    Ok(unsafe { apr::ap_pass_brigade(next, brigade) } as u64)
+    let status = unsafe { apr::ap_pass_brigade(next, real) } as u64;
+    passing.end()?;
+    Ok(status)
 }
 
 pub(crate) extern "C" fn ap_pass_brigade(next: u64, brigade: u64) -> u64 {
@@ -371,13 +374,89 @@ pub(crate) extern "C" fn ap_get_brigade(
                 "ap_get_brigade: {next:#x} is no filter of this request"
             ));
         }
-        if !call::has(frame, b'b', brigade) {
-            return Err(format!(
-                "ap_get_brigade: {brigade:#x} is no brigade that the module was given or has made"
-            ));
-        }
+        let mut passing = Passing::new(frame);
+        let real = passing
+            .brigade(brigade)
+            .map_err(|what| format!("ap_get_brigade: {what}"))?;
         // SAFETY: both are the core's.
-        Ok(unsafe { apr::ap_get_brigade(next, brigade, mode, block, bytes) } as u64)
+        let status = unsafe { apr::ap_get_brigade(next, real, mode, block, bytes) } as u64;
+        passing.end()?;
+        Ok(status)
+    })
+}
+
+/// Moves a brigade's buckets to another one, which is made if there is none, and sets them aside.
+pub(crate) extern "C" fn ap_save_brigade(filter: u64, to: u64, from: u64, pool: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        if !call::has(frame, b'f', filter) {
+            return Err("ap_save_brigade: no filter of the module".to_owned());
+        }
+        walled.pool(frame, pool)?;
+        walled.must_write(to, 8)?;
+        walled.must_write(from, 8)?;
+        let mut passing = Passing::new(frame);
+        // SAFETY: the module may write, and so read, these words.
+        let (first, second) = unsafe { (read(to), read(from)) };
+        let mut saved = match first {
+            0 => 0,
+            copy => passing.brigade(copy)?,
+        };
+        let mut given = passing.brigade(second)?;
+        let real = apr::symbol("ap_save_brigade").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with words of ours.
+        let real: extern "C" fn(u64, *mut u64, *mut u64, u64) -> u64 =
+            unsafe { std::mem::transmute(real) };
+        let status = real(filter, &mut saved, &mut given, pool);
+        let copy = passing.made_brigade(pool, saved)?;
+        passing.end()?;
+        // SAFETY: as above.
+        unsafe { (to as *mut u64).write(copy) };
+        Ok(status as u32 as u64)
+    })
+}
+
+/// The buffer is as long as the word behind the third argument says.
+pub(crate) extern "C" fn apr_brigade_flatten(brigade: u64, to: u64, bytes: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(bytes, 8)?;
+        // SAFETY: the module may write, and so read, there. What is read is what is passed on.
+        let mut count = unsafe { read(bytes) };
+        frame.walled.must_write(to, count)?;
+        let mut passing = Passing::new(frame);
+        let brigade = passing.brigade(brigade)?;
+        let real = apr::symbol("apr_brigade_flatten").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with room for what it writes.
+        let real: extern "C" fn(u64, u64, *mut u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let status = real(brigade, to, &mut count);
+        passing.end()?;
+        // SAFETY: as above.
+        unsafe { (bytes as *mut u64).write(count) };
+        Ok(status as u32 as u64)
+    })
+}
+
+/// The bytes are copied: a function of the module's that frees them runs at once, if it is one of the C library's or APR's that do
+/// nothing here.
+pub(crate) extern "C" fn apr_bucket_heap_create(
+    from: u64,
+    bytes: u64,
+    free: u64,
+    allocator: u64,
+) -> u64 {
+    mediate(|frame| {
+        if !call::has(frame, b'A', allocator) {
+            return Err("apr_bucket_heap_create: no allocator of a connection".to_owned());
+        }
+        let real = apr::symbol("apr_bucket_heap_create").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, which copies what the module may read.
+        let real: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        if free != 0 {
+            return Err(
+                "apr_bucket_heap_create: a function that frees is not passed on".to_owned(),
+            );
+        }
+        Passing::new(frame).made(real(from, bytes, 0, allocator))
     })
 }
 

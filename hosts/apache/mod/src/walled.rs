@@ -14,11 +14,12 @@ use crate::arena::{self, Arena};
 use crate::frame::{Frame, Root};
 use crate::layout::{self, read};
 use crate::quick::Map;
+use crate::rings::{self, Rings};
 use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, FaultKind, Granted, Host, Report};
 use mullion_word_table::{Access, View};
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A call is refused, and why.
@@ -44,11 +45,26 @@ struct Ledger {
     touched: Vec<u64>,
 }
 
+impl Ledger {
+    /// Forgets all but its lists' room.
+    fn clear(&mut self) {
+        (self.next, self.end, self.bytes) = (0, 0, 0);
+        self.chunks.clear();
+        self.objects.clear();
+        self.touched.clear();
+    }
+}
+
+/// So many empty ledgers are kept.
+const SPARE: usize = 64;
+
 #[derive(Default)]
 struct State {
     ledgers: Map<Ledger>,
     objects: Map<u8>,
     arena: Arena,
+    /// Emptied ones, whose lists have room already.
+    spare: Vec<Ledger>,
     /// In all ledgers.
     bytes: u64,
 }
@@ -74,8 +90,7 @@ impl Piece {
     fn is_warm(&self) -> bool {
         let less = |warm: u32| warm.checked_sub(1);
         let (order, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        self.warm.load(Ordering::Relaxed) != 0
-            && self.warm.fetch_update(order, fetch, less).is_ok()
+        self.warm.load(Ordering::Relaxed) != 0 && self.warm.fetch_update(order, fetch, less).is_ok()
     }
 }
 
@@ -96,6 +111,8 @@ pub(crate) struct Walled {
     request_place: Piece,
     connection_place: Piece,
     filter_place: Piece,
+    /// Whether any of these was ever written.
+    was_written: AtomicBool,
     /// Parts of `cmd_parms`, for the length of a directive's call.
     pub(crate) command: Vec<(u64, u64)>,
     pub(crate) places: (bool, bool, bool),
@@ -106,6 +123,8 @@ pub(crate) struct Walled {
     pub(crate) calls: AtomicU64,
     pub(crate) asked: AtomicU64,
     state: Mutex<State>,
+    /// Never locked while `state` is.
+    pub(crate) rings: Mutex<Rings>,
     symbols: Mutex<Symbols>,
     /// Functions of the host that it may call by address.
     offered: Mutex<HashSet<usize>>,
@@ -162,6 +181,7 @@ impl Walled {
             request_place: Piece::new((0, 8)),
             connection_place: Piece::new((0, 8)),
             filter_place: Piece::new((layout::F_CTX, 8)),
+            was_written: AtomicBool::new(false),
             command,
             places,
             data,
@@ -170,6 +190,7 @@ impl Walled {
             calls: AtomicU64::new(0),
             asked: AtomicU64::new(0),
             state: Mutex::default(),
+            rings: Mutex::default(),
             symbols: Mutex::new(symbols),
             offered: Mutex::default(),
             optional: Mutex::default(),
@@ -219,7 +240,8 @@ impl Walled {
             if pool == 0 || !(is_own || frame.has_pool(pool)) {
                 return Err(format!("{pool:#x} is no pool that the module was given"));
             }
-            state.ledgers.insert(pool, Ledger::default());
+            let fresh = state.spare.pop().unwrap_or_default();
+            state.ledgers.insert(pool, fresh);
             let cleanup = Cleanup { walled: self, pool };
             // SAFETY: the pool lives: the core has passed it, or the module has made it. It runs the cleanup before its
             // memory goes, and the cleanup's data lies in that.
@@ -244,8 +266,10 @@ impl Walled {
 
     /// The pool is cleared or destroyed.
     fn forget(&self, pool: u64) {
+        let left = lock(&self.rings).forget(pool);
+        rings::destroy_all(left);
         let mut state = lock(&self.state);
-        let Some(ledger) = state.ledgers.remove(&pool) else {
+        let Some(mut ledger) = state.ledgers.remove(&pool) else {
             return;
         };
         state.bytes -= ledger.bytes;
@@ -256,8 +280,14 @@ impl Walled {
             state.objects.remove(object);
         }
         state.objects.remove(&pool);
+        let granted = std::mem::take(&mut ledger.granted);
+        ledger.clear();
+        if state.spare.len() < SPARE {
+            state.spare.push(ledger);
+        }
         drop(state);
-        drop(ledger);
+        // Behind the lock: it may wait for threads.
+        drop(granted);
     }
 
     /// Memory of a pool, which is the module's as long as the pool lives.
@@ -298,6 +328,19 @@ impl Walled {
             (ledger.next, ledger.end) = (at + bytes, at + size);
             Ok(at)
         })
+    }
+
+    /// A chunk for copies of buckets, which stays the module's.
+    pub(crate) fn chunk(&self) -> Answer<(u64, u64)> {
+        let mut state = lock(&self.state);
+        let chunk = state.arena.take(&self.host, &self.domain, self.memory, 1)?;
+        state.bytes += chunk.1;
+        Ok(chunk)
+    }
+
+    /// Whether the module has made a pool.
+    pub(crate) fn knows_pool(&self, pool: u64) -> bool {
+        self.knows(pool, b'p')
     }
 
     /// Until it is dropped.
@@ -389,6 +432,9 @@ impl Walled {
 
     /// Lets the module write what it has of late written of a request, a connection or a filter, once for each.
     pub(crate) fn touch(&'static self, frame: &Frame, root: Root) -> Answer<()> {
+        if !self.was_written.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let is_warm = |piece: &Piece| piece.warm.load(Ordering::Relaxed) != 0;
         // SAFETY: the core has passed it.
         let (pool, mut pieces) = unsafe { self.pieces(root) };
@@ -416,7 +462,8 @@ impl Walled {
 
     /// Grants what the policy lets the module write at an address, in what its call was given. Runs in the handler of a signal, too.
     pub(crate) fn demand(&'static self, at: u64) -> bool {
-        let Some(frame) = crate::frame::now().filter(|frame| std::ptr::eq(frame.walled, self)) else {
+        let Some(frame) = crate::frame::now().filter(|frame| std::ptr::eq(frame.walled, self))
+        else {
             return false;
         };
         let filter = (at & !7).wrapping_sub(layout::F_CTX);
@@ -439,6 +486,7 @@ impl Walled {
                 Ok(())
             });
             piece.warm.store(WARM, Ordering::Relaxed);
+            self.was_written.store(true, Ordering::Relaxed);
             return done.is_ok();
         }
         false
