@@ -106,8 +106,13 @@ fn pool_of(params: &[Param], arguments: &[u64; 6]) -> Option<u64> {
         return Some(*pool);
     }
     let r = all().find(|(param, at)| matches!(param, Param::Request { .. }) && **at != 0);
-    // SAFETY: it was seen to be a request.
-    r.map(|(_, r)| unsafe { read(r + layout::R_POOL) })
+    if let Some((_, r)) = r {
+        // SAFETY: it was seen to be a request.
+        return Some(unsafe { read(r + layout::R_POOL) });
+    }
+    let c = all().find(|(param, at)| matches!(param, Param::Connection { .. }) && **at != 0);
+    // SAFETY: it was seen to be a connection.
+    c.map(|(_, c)| unsafe { read(c + layout::C_POOL) })
 }
 
 fn mediated(frame: &Frame, place: usize, arguments: [u64; 6]) -> Answer<u64> {

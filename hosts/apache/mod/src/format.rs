@@ -7,6 +7,7 @@ use crate::call::{self, mediate};
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
+use crate::libraries::scanned;
 use crate::own::{pass, string};
 use crate::rings::Passing;
 use crate::walled::Answer;
@@ -169,6 +170,34 @@ variadic! {
         }
         passing.end()?;
         Ok(status as u64)
+    };
+    __isoc99_sscanf = |frame, passed| {
+        let [text, format, ..] = passed.integers;
+        string(text)?;
+        let sizes = scanned(string(format)?)?;
+        let places: Vec<u64> = passed.words(2).take(sizes.len()).collect();
+        if places.len() < sizes.len() {
+            return Err("more arguments than the wall passes on".to_owned());
+        }
+        for (at, bytes) in places.iter().zip(sizes) {
+            frame.walled.must_write(*at, bytes)?;
+        }
+        let [_, _, c, d, e, f] = passed.integers;
+        let s = &passed.stacked;
+        // SAFETY: both are strings; the format writes nothing but what was looked at.
+        Ok(unsafe { libc::sscanf(text as *const _, format as *const _, c, d, e, f,
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
+    };
+    apr_file_printf = |frame, passed| {
+        let [file, format, c, d, e, f] = passed.integers;
+        if !frame.walled.knows(file, b'i') {
+            return Err(format!("{file:#x} is no file that the module has opened"));
+        }
+        checked(format)?;
+        let (x, s) = (&passed.floats, &passed.stacked);
+        // SAFETY: it is the module's file, and the format writes nothing by its arguments.
+        Ok(unsafe { apr::apr_file_printf(file, format, c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
     };
     apr_table_do = |frame, passed| {
         let [each, data, table, ..] = passed.integers;

@@ -279,6 +279,13 @@ pub(crate) fn interface() -> &'static Interface {
                 "cmd_parms" => matches!(field, "info" | "override" | "limited" | "path"),
                 _ => false,
             };
+            if matches!(
+                *name,
+                "request_rec.filename" | "request_rec.uri" | "request_rec.args"
+            ) {
+                file.calls
+                    .insert(format!("{name}.characters"), Call::default());
+            }
             if offered {
                 file.calls.insert((*name).to_owned(), Call::default());
             }

@@ -22,12 +22,14 @@ mod format;
 mod frame;
 mod interface;
 mod layout;
+mod libraries;
 mod load;
 mod out;
 mod own;
 mod quick;
 mod rings;
 mod slots;
+mod varbuf;
 mod walled;
 
 use std::ffi::{OsStr, c_char, c_int, c_void};

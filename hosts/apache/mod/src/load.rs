@@ -186,6 +186,11 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         allowed.contains_key("conn_rec.conn_config"),
         allowed.contains_key("server_rec.module_config"),
     );
+    let texts = allowed.keys().filter_map(|name| {
+        let field = name.strip_suffix(".characters")?;
+        Some(layout::field(field)?.0)
+    });
+    let texts = texts.collect();
     let walled = Walled::new(
         name,
         (domain, host),
@@ -195,6 +200,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         pieces("conn_rec"),
         pieces("cmd_parms"),
         places,
+        texts,
         data,
         Symbols::new(bytes.to_vec()),
     );

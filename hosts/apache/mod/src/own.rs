@@ -22,7 +22,7 @@ macro_rules! functions {
 
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
-    use crate::own;
+    use crate::{libraries, own, varbuf};
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         functions! {
@@ -39,7 +39,11 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
                 apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
-                apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs;
+                apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs, __isoc99_sscanf, apr_file_printf;
+            libraries: deflateInit2_, inflateInit2_, deflate, inflate, deflateEnd, inflateEnd, BrotliEncoderCreateInstance,
+                BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
+                ap_log_assert, ap_expr_parse, apr_optional_hook_get;
+            varbuf: ap_varbuf_init, ap_varbuf_grow, ap_varbuf_free, ap_varbuf_strmemcat, ap_varbuf_pdup, ap_varbuf_regsub;
         }
         .into()
     })

@@ -456,7 +456,11 @@ impl Walled {
             let (before, after) = (read(copy + PREVIOUS), read(copy));
             let more = take_apart(real);
             self.show(rings, home, real)?;
-            let is_linked = after != copy && rings.is_element(after) && rings.is_element(before);
+            // A bucket that was taken out of a ring still has the links that it had there.
+            let is_linked = rings.is_element(after)
+                && rings.is_element(before)
+                && read(before) == copy
+                && read(after + PREVIOUS) == copy;
             let mut last = copy;
             for real in more {
                 let shown = self.show(rings, home, real)?;
@@ -466,8 +470,11 @@ impl Walled {
             if is_linked {
                 link(before, copy);
                 link(last, after);
-            } else {
+            } else if last != copy {
                 link(last, copy);
+            } else {
+                write(copy, after);
+                write(copy + PREVIOUS, before);
             }
         }
         Ok(())

@@ -13,6 +13,7 @@ use crate::apr;
 use crate::arena::{self, Arena};
 use crate::frame::{Frame, Root};
 use crate::layout::{self, read};
+use crate::libraries::Stream;
 use crate::quick::Map;
 use crate::rings::{self, Rings};
 use mullion_symbols::Symbols;
@@ -125,6 +126,10 @@ pub(crate) struct Walled {
     state: Mutex<State>,
     /// Never locked while `state` is.
     pub(crate) rings: Mutex<Rings>,
+    /// Streams of zlib's, by the module's own.
+    pub(crate) streams: Mutex<Map<Stream>>,
+    /// Strings of a request that it may change in their place: where the request has them.
+    texts: Vec<u64>,
     symbols: Mutex<Symbols>,
     /// Functions of the host that it may call by address.
     offered: Mutex<HashSet<usize>>,
@@ -165,6 +170,7 @@ impl Walled {
         connection: Vec<(u64, u64)>,
         command: Vec<(u64, u64)>,
         places: (bool, bool, bool),
+        texts: Vec<u64>,
         data: Vec<(u64, u64)>,
         symbols: Symbols,
     ) -> &'static Walled {
@@ -191,6 +197,8 @@ impl Walled {
             asked: AtomicU64::new(0),
             state: Mutex::default(),
             rings: Mutex::default(),
+            streams: Mutex::default(),
+            texts,
             symbols: Mutex::new(symbols),
             offered: Mutex::default(),
             optional: Mutex::default(),
@@ -389,6 +397,11 @@ impl Walled {
         }
     }
 
+    /// It has an object no more; whether it was there.
+    pub(crate) fn forget_object(&self, object: u64) -> bool {
+        lock(&self.state).objects.remove(&object).is_some()
+    }
+
     /// Whether the module has made or was given an object.
     pub(crate) fn knows(&self, object: u64, kind: u8) -> bool {
         lock(&self.state).objects.get(&object) == Some(&kind)
@@ -488,6 +501,30 @@ impl Walled {
             piece.warm.store(WARM, Ordering::Relaxed);
             self.was_written.store(true, Ordering::Relaxed);
             return done.is_ok();
+        }
+        self.demand_text(frame, at)
+    }
+
+    /// Grants a string of a request whose characters the policy lets the module change.
+    fn demand_text(&'static self, frame: &Frame, at: u64) -> bool {
+        for r in frame.requests() {
+            for field in &self.texts {
+                // SAFETY: the core's request. A string of another module is that one's, and is not granted.
+                let (text, pool) = unsafe { (read(r + field), read(r + layout::R_POOL)) };
+                if text == 0 || text > at || crate::load::owner(self, text).is_some() {
+                    continue;
+                }
+                // SAFETY: the core's strings end with a zero.
+                let bytes = unsafe { apr::text(text) }.len() as u64 + 1;
+                if at - text < bytes {
+                    let granted = self.with(frame, pool, |state| {
+                        let granted = self.grant(text, bytes)?;
+                        state.ledgers.entry(pool).or_default().granted.push(granted);
+                        Ok(())
+                    });
+                    return granted.is_ok();
+                }
+            }
         }
         false
     }
