@@ -98,6 +98,9 @@ pub(crate) fn is_request(frame: &Frame, r: u64) -> bool {
     frame.has_request(r) || frame.walled.knows(r, b'r')
 }
 
+/// Where the port of a socket's address is.
+const ADDRESS_PORT: u64 = 24;
+
 /// The pool in whose life a result is good.
 fn pool_of(params: &[Param], arguments: &[u64; 6]) -> Option<u64> {
     let all = || params.iter().zip(arguments);
@@ -244,7 +247,13 @@ pub(crate) fn checked(
             }
         } else if let Param::OutObject(kind) = *param {
             // SAFETY: the module may write there.
-            walled.know(frame, pool(), unsafe { read(arguments[at]) }, kind)?;
+            let made = unsafe { read(arguments[at]) };
+            walled.know(frame, pool(), made, kind)?;
+            if kind == b'a' && made != 0 {
+                // Modules set the port themselves.
+                let pool = pool().ok_or("no pool for an address")?;
+                walled.lend(frame, pool, made + ADDRESS_PORT, 4)?;
+            }
         }
     }
     match answer {

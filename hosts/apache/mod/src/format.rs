@@ -173,8 +173,7 @@ variadic! {
     };
     __isoc99_sscanf = |frame, passed| {
         let [text, format, ..] = passed.integers;
-        string(text)?;
-        let sizes = scanned(string(format)?)?;
+        let sizes = scanned(string(format)?, string(text)?)?;
         let places: Vec<u64> = passed.words(2).take(sizes.len()).collect();
         if places.len() < sizes.len() {
             return Err("more arguments than the wall passes on".to_owned());

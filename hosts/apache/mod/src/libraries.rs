@@ -290,7 +290,9 @@ pub(crate) extern "C" fn BrotliEncoderCompressStream(
         // SAFETY: the module may write, and so read, these.
         let (mut count, mut from, room) =
             unsafe { (read(available_in), read(next_in), read(available_out)) };
-        if next_out != 0 || room != 0 || total != 0 {
+        // Without room nothing is written there.
+        let _unused = next_out;
+        if room != 0 || total != 0 {
             return Err("BrotliEncoderCompressStream: a buffer is not passed on".to_owned());
         }
         let mut none = 0u64;
@@ -346,7 +348,9 @@ pub(crate) extern "C" fn strtod(text: u64, end: u64) -> f64 {
 }
 
 /// What each conversion of a format of `scanf` writes, in the order of its arguments.
-pub(crate) fn scanned(format: &[u8]) -> Answer<Vec<u64>> {
+pub(crate) fn scanned(format: &[u8], text: &[u8]) -> Answer<Vec<u64>> {
+    // A conversion without a width writes no more than the text has, and a zero.
+    let all = text.len() as u64;
     let mut sizes = Vec::new();
     let mut rest = format.iter().copied().peekable();
     while let Some(byte) = rest.next() {
@@ -380,12 +384,12 @@ pub(crate) fn scanned(format: &[u8]) -> Answer<Vec<u64>> {
             },
             Some(b'e' | b'f' | b'g' | b'a') => [4, 8][usize::from(longs > 0)],
             Some(b'c') if longs == 0 => width.unwrap_or(1),
-            Some(b's') if longs == 0 => width.ok_or("a format with %s without a width")? + 1,
+            Some(b's') if longs == 0 => width.unwrap_or(all) + 1,
             Some(b'[') if longs == 0 => {
                 let _not = rest.next_if_eq(&b'^');
                 let _first = rest.next_if_eq(&b']');
                 while rest.next().ok_or("a format ends in the middle")? != b']' {}
-                width.ok_or("a format with %[ without a width")? + 1
+                width.unwrap_or(all) + 1
             }
             _ => return Err("a conversion of a format is not for modules".to_owned()),
         };
@@ -463,6 +467,36 @@ pub(crate) extern "C" fn ap_expr_parse(pool: u64, _: u64, _: u64, _: u64, _: u64
     mediate(|frame| {
         let what = b"the wall does not pass this module's expressions on";
         frame.walled.copy(frame, pool, what)
+    })
+}
+
+/// The one socket must be a connection's that the module has asked for.
+pub(crate) extern "C" fn apr_poll(at: u64, count: u64, found: u64, time: u64) -> u64 {
+    const ENTRY: u64 = 40;
+    const SOCKET: u32 = 1;
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.must_write(at, ENTRY)?;
+        walled.must_write(found, 4)?;
+        // SAFETY: the module may write, and so read, there. What is looked at is a copy.
+        let mut entry = unsafe { (at as *const [u64; 5]).read() };
+        let is_socket = entry[1] as u32 == SOCKET && walled.knows(entry[3], b'S');
+        if count as u32 != 1 || !is_socket {
+            return Err("apr_poll: it is not one socket of a connection".to_owned());
+        }
+        walled.pool(frame, entry[0])?;
+        let real = apr::symbol("apr_poll").ok_or("the server does not have it")?;
+        let mut ready = 0i32;
+        // SAFETY: it is APR's function, with an entry and a count of ours.
+        let real: extern "C" fn(*mut u64, u64, *mut i32, u64) -> c_int =
+            unsafe { std::mem::transmute(real) };
+        let status = real(entry.as_mut_ptr(), 1, &mut ready, time);
+        // SAFETY: as above.
+        unsafe {
+            (at as *mut [u64; 5]).write(entry);
+            (found as *mut i32).write(ready);
+        }
+        Ok(status as u32 as u64)
     })
 }
 

@@ -33,7 +33,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, ap_register_auth_provider,
                 apr_dynamic_fn_retrieve, apr_dynamic_fn_register, ap_lookup_provider,
-                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_bucket_heap_create;
+                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_bucket_heap_create,
+                ap_add_output_filter_handle, ap_get_output_filter_handle;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_tokenize_to_argv;
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
@@ -42,7 +43,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs, __isoc99_sscanf, apr_file_printf;
             libraries: deflateInit2_, inflateInit2_, deflate, inflate, deflateEnd, inflateEnd, BrotliEncoderCreateInstance,
                 BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
-                ap_log_assert, ap_expr_parse, apr_optional_hook_get;
+                ap_log_assert, ap_expr_parse, apr_optional_hook_get, apr_poll;
             varbuf: ap_varbuf_init, ap_varbuf_grow, ap_varbuf_free, ap_varbuf_strmemcat, ap_varbuf_pdup, ap_varbuf_regsub;
         }
         .into()
@@ -461,6 +462,87 @@ pub(crate) extern "C" fn apr_bucket_heap_create(
             );
         }
         Passing::new(frame).made(real(from, bytes, 0, allocator))
+    })
+}
+
+/// A record of a filter, as `util_filter.h` has it.
+const RECORD: u64 = 56;
+const RECORD_FUNCTION: u64 = 8;
+const RECORD_INIT: u64 = 16;
+
+/// A module may have a record of its own, as `mod_filter` does: the core gets a copy with functions of ours.
+pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u64, c: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        if !(r == 0 || call::is_request(frame, r)) || !frame.has_connection(c) {
+            return Err("ap_add_output_filter_handle: no request of the module".to_owned());
+        }
+        let pool = match r {
+            // SAFETY: both were seen to be the core's.
+            0 => unsafe { read(c + layout::C_POOL) },
+            r => unsafe { read(r + layout::R_POOL) },
+        };
+        let mut passed = record;
+        if !walled.knows(record, b'R') {
+            walled
+                .must_write(record, RECORD)
+                .map_err(|what| format!("ap_add_output_filter_handle: {what}"))?;
+            // SAFETY: the pool lives; the module may read its own record.
+            unsafe {
+                passed = apr::apr_palloc(pool, RECORD);
+                let (from, to) = (record as *const u8, passed as *mut u8);
+                to.copy_from_nonoverlapping(from, RECORD as usize);
+                for (at, of) in [
+                    (RECORD_FUNCTION, "output_filter"),
+                    (RECORD_INIT, "filter_init"),
+                ] {
+                    let own = read(passed + at);
+                    let stand_in = match walled.is_gate(own) || own == 0 {
+                        true => back::stand_in(frame, kind(of), own)?,
+                        // A filter without a beginning of its own, as far as the core is concerned.
+                        false => 0,
+                    };
+                    ((passed + at) as *mut u64).write(stand_in);
+                }
+                if read(passed + RECORD_FUNCTION) == 0 {
+                    return Err("a filter's record without a function".to_owned());
+                }
+            }
+        }
+        let real =
+            apr::symbol("ap_add_output_filter_handle").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with what was looked at.
+        let real: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let made = real(passed, ctx, r, c);
+        walled.know(frame, Some(pool), made, b'f')?;
+        Ok(made)
+    })
+}
+
+/// The filter's functions, which `mod_filter` calls itself, become callable.
+pub(crate) extern "C" fn ap_get_output_filter_handle(name: u64) -> u64 {
+    mediate(|frame| {
+        string(name)?;
+        let real =
+            apr::symbol("ap_get_output_filter_handle").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function.
+        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let record = real(name);
+        if record != 0 {
+            frame.walled.know(frame, None, record, b'R')?;
+            // SAFETY: the core keeps records for good.
+            let functions = unsafe { [read(record + RECORD_FUNCTION), read(record + RECORD_INIT)] };
+            let offers = [
+                (functions[0] as usize, "a filter".to_owned(), "f b"),
+                (
+                    functions[1] as usize,
+                    "a filter's beginning".to_owned(),
+                    "f",
+                ),
+            ];
+            crate::out::offer(frame.walled, &offers)?;
+        }
+        Ok(record)
     })
 }
 

@@ -23,7 +23,7 @@ impl Buffer {
     fn read(frame: &Frame, at: u64) -> Answer<Buffer> {
         frame.walled.must_write(at, BYTES)?;
         // SAFETY: the module may write, and so read, there.
-        let [pool, text, room, used] = [0, 8, 16, 24].map(|part| unsafe { read(at + part) });
+        let [text, room, used, pool] = [0, 8, 16, 24].map(|part| unsafe { read(at + part) });
         let mut buffer = Buffer {
             at,
             pool,
@@ -46,12 +46,13 @@ impl Buffer {
     }
 
     fn write(&self) {
-        for (part, value) in [
-            (0, self.pool),
-            (8, self.text),
-            (16, self.room),
-            (24, self.used),
-        ] {
+        let words = [
+            (0, self.text),
+            (8, self.room),
+            (16, self.used),
+            (24, self.pool),
+        ];
+        for (part, value) in words {
             // SAFETY: `read` has seen that the module may write there.
             unsafe { ((self.at + part) as *mut u64).write(value) };
         }
@@ -124,7 +125,7 @@ pub(crate) extern "C" fn ap_varbuf_grow(at: u64, room: u64) -> u64 {
 pub(crate) extern "C" fn ap_varbuf_free(at: u64) -> u64 {
     mediate(|frame| {
         frame.walled.must_write(at, BYTES)?;
-        for part in [8, 16, 24] {
+        for part in [0, 8, 16] {
             // SAFETY: the module may write there.
             unsafe { ((at + part) as *mut u64).write(0) };
         }

@@ -351,6 +351,15 @@ impl Walled {
         self.knows(pool, b'p')
     }
 
+    /// The module may write there as long as the pool lives.
+    pub(crate) fn lend(&'static self, frame: &Frame, pool: u64, at: u64, bytes: u64) -> Answer<()> {
+        self.with(frame, pool, |state| {
+            let granted = self.grant(at, bytes)?;
+            state.ledgers.entry(pool).or_default().granted.push(granted);
+            Ok(())
+        })
+    }
+
     /// Until it is dropped.
     pub(crate) fn grant(&self, at: u64, bytes: u64) -> Answer<Granted> {
         // SAFETY: the words are a pool's that the module asked it for, or what the policy lets the module write.
@@ -481,7 +490,8 @@ impl Walled {
         };
         let filter = (at & !7).wrapping_sub(layout::F_CTX);
         let filters = frame.has_filter(filter) || self.knows(filter, b'f');
-        let roots = frame.requests().map(Root::Request);
+        let roots = frame.requests().chain(self.made_request(at));
+        let roots = roots.map(Root::Request);
         let roots = roots.chain(frame.connections().map(Root::Connection));
         let roots = roots.chain(filters.then_some(Root::Filter(filter)));
         for root in roots {
@@ -505,6 +515,14 @@ impl Walled {
         self.demand_text(frame, at)
     }
 
+    /// The part of a request that the module has made and that an address is in.
+    fn made_request(&self, at: u64) -> Option<u64> {
+        let state = lock(&self.state);
+        let inside =
+            |(r, kind): &(&u64, &u8)| **kind == b'r' && at.wrapping_sub(**r) < layout::REQUEST;
+        state.objects.iter().find(inside).map(|(r, _)| *r)
+    }
+
     /// Grants a string of a request whose characters the policy lets the module change.
     fn demand_text(&'static self, frame: &Frame, at: u64) -> bool {
         for r in frame.requests() {
@@ -517,12 +535,7 @@ impl Walled {
                 // SAFETY: the core's strings end with a zero.
                 let bytes = unsafe { apr::text(text) }.len() as u64 + 1;
                 if at - text < bytes {
-                    let granted = self.with(frame, pool, |state| {
-                        let granted = self.grant(text, bytes)?;
-                        state.ledgers.entry(pool).or_default().granted.push(granted);
-                        Ok(())
-                    });
-                    return granted.is_ok();
+                    return self.lend(frame, pool, text, bytes).is_ok();
                 }
             }
         }
