@@ -472,15 +472,15 @@ pub(crate) extern "C" fn ap_expr_parse(pool: u64, _: u64, _: u64, _: u64, _: u64
 
 /// The one socket must be a connection's that the module has asked for.
 pub(crate) extern "C" fn apr_poll(at: u64, count: u64, found: u64, time: u64) -> u64 {
-    const ENTRY: u64 = 40;
+    const ENTRY: u64 = 32;
     const SOCKET: u32 = 1;
     mediate(|frame| {
         let walled = frame.walled;
         walled.must_write(at, ENTRY)?;
         walled.must_write(found, 4)?;
         // SAFETY: the module may write, and so read, there. What is looked at is a copy.
-        let mut entry = unsafe { (at as *const [u64; 5]).read() };
-        let is_socket = entry[1] as u32 == SOCKET && walled.knows(entry[3], b'S');
+        let mut entry = unsafe { (at as *const [u64; 4]).read() };
+        let is_socket = entry[1] as u32 == SOCKET && walled.knows(entry[2], b'S');
         if count as u32 != 1 || !is_socket {
             return Err("apr_poll: it is not one socket of a connection".to_owned());
         }
@@ -493,7 +493,7 @@ pub(crate) extern "C" fn apr_poll(at: u64, count: u64, found: u64, time: u64) ->
         let status = real(entry.as_mut_ptr(), 1, &mut ready, time);
         // SAFETY: as above.
         unsafe {
-            (at as *mut [u64; 5]).write(entry);
+            (at as *mut [u64; 4]).write(entry);
             (found as *mut i32).write(ready);
         }
         Ok(status as u32 as u64)

@@ -33,7 +33,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, ap_register_auth_provider,
                 apr_dynamic_fn_retrieve, apr_dynamic_fn_register, ap_lookup_provider,
-                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_bucket_heap_create,
+                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create,
                 ap_add_output_filter_handle, ap_get_output_filter_handle;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_tokenize_to_argv;
@@ -438,6 +438,35 @@ pub(crate) extern "C" fn apr_brigade_flatten(brigade: u64, to: u64, bytes: u64) 
         // SAFETY: as above.
         unsafe { (bytes as *mut u64).write(count) };
         Ok(status as u32 as u64)
+    })
+}
+
+/// Modules change what they get, in its place: it is their memory.
+pub(crate) extern "C" fn apr_brigade_pflatten(brigade: u64, to: u64, bytes: u64, pool: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.must_write(to, 8)?;
+        walled.must_write(bytes, 8)?;
+        walled.pool(frame, pool)?;
+        let mut passing = Passing::new(frame);
+        let brigade = passing.brigade(brigade)?;
+        let real = apr::symbol("apr_brigade_pflatten").ok_or("the server does not have it")?;
+        let (mut text, mut count) = (0u64, 0u64);
+        // SAFETY: it is APR's function, with words of ours, and the pool lives.
+        let real: extern "C" fn(u64, *mut u64, *mut u64, u64) -> u64 =
+            unsafe { std::mem::transmute(real) };
+        let status = real(brigade, &mut text, &mut count, pool) as u32 as u64;
+        passing.end()?;
+        if status == 0 {
+            let copy = walled.take(frame, pool, count)?;
+            // SAFETY: APR has made so many bytes, and the copy was just taken; the module may write the two words.
+            unsafe {
+                (copy as *mut u8).copy_from_nonoverlapping(text as *const u8, count as usize);
+                (to as *mut u64).write(copy);
+                (bytes as *mut u64).write(count);
+            }
+        }
+        Ok(status)
     })
 }
 

@@ -269,8 +269,13 @@ impl Walled {
         let sentinel = copy + RING;
         // SAFETY: the core's ring, and copies of the module's.
         unsafe {
+            let buckets = take_apart(real + RING);
+            // One that the module has seen already keeps what it has.
+            if buckets.is_empty() {
+                return Ok(());
+            }
             let mut last = sentinel;
-            for bucket in take_apart(real + RING) {
+            for bucket in buckets {
                 let shown = self.show(rings, home, bucket)?;
                 link(last, shown);
                 last = shown;

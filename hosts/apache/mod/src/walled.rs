@@ -490,7 +490,7 @@ impl Walled {
         };
         let filter = (at & !7).wrapping_sub(layout::F_CTX);
         let filters = frame.has_filter(filter) || self.knows(filter, b'f');
-        let roots = frame.requests().chain(self.made_request(at));
+        let roots = frame.requests().chain(self.made_requests());
         let roots = roots.map(Root::Request);
         let roots = roots.chain(frame.connections().map(Root::Connection));
         let roots = roots.chain(filters.then_some(Root::Filter(filter)));
@@ -515,12 +515,11 @@ impl Walled {
         self.demand_text(frame, at)
     }
 
-    /// The part of a request that the module has made and that an address is in.
-    fn made_request(&self, at: u64) -> Option<u64> {
+    /// Parts of requests that the module has made.
+    fn made_requests(&self) -> Vec<u64> {
         let state = lock(&self.state);
-        let inside =
-            |(r, kind): &(&u64, &u8)| **kind == b'r' && at.wrapping_sub(**r) < layout::REQUEST;
-        state.objects.iter().find(inside).map(|(r, _)| *r)
+        let made = state.objects.iter().filter(|(_, kind)| **kind == b'r');
+        made.map(|(r, _)| *r).collect()
     }
 
     /// Grants a string of a request whose characters the policy lets the module change.
