@@ -1,5 +1,6 @@
 //! What is known of a domain, for its gates, its threads and its handles.
 
+use crate::demand;
 use crate::gates::{Import, Inner, Seat, state};
 use crate::holder::Holder;
 use crate::memory::Reserved;
@@ -46,6 +47,8 @@ pub(crate) struct Core {
     pub(crate) reports: Mutex<Vec<Report>>,
     /// A domain that has it is not confined: what is refused is told, and done.
     pub(crate) learning: Option<note::Hook>,
+    /// Is asked before an access is refused.
+    pub(crate) demand: OnceLock<demand::Hook>,
     /// Functions that a learning domain has called by address without leave.
     pub(crate) learned: Mutex<HashMap<u64, &'static Import>>,
     /// Functions that are offered by an address of a call, behind the load.

@@ -4,6 +4,7 @@
 //! `mullion_word_faulted` goes on from there on the host's stack, where the report is made.
 
 use crate::core::{Core, Record};
+use crate::demand;
 use crate::gates::{self, Frame, Here, Inner, here, state};
 use crate::instance;
 use crate::learn;
@@ -59,7 +60,9 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         }
         let kind = classify(&*here, signal, (*info).si_addr() as u64, context);
         let registers = general(&context.uc_mcontext.gregs);
-        if learn::go_on(&mut *here, kind, &registers, context) {
+        if learn::go_on(&mut *here, kind, &registers, context)
+            || demand::answered(&mut *here, kind, &registers, context)
+        {
             return;
         }
         take_down(&mut *here, kind, (*info).si_addr() as u64, context);

@@ -180,7 +180,7 @@ fn is_code(address: u64) -> bool {
 ///
 /// # Safety
 /// In a handler, with a domain running; `control` is where its control stack goes on.
-unsafe fn as_host<T>(here: &mut Here, control: u64, tell: impl FnOnce() -> T) -> T {
+pub(crate) unsafe fn as_host<T>(here: &mut Here, control: u64, tell: impl FnOnce() -> T) -> T {
     // SAFETY: a domain runs, so there is a frame with its seat, all this thread's.
     let counter = unsafe { (*(*here.frame).seat).counter };
     // SAFETY: it is the thread's own.

@@ -17,6 +17,7 @@
 ))]
 
 mod core;
+mod demand;
 mod domain;
 mod fault;
 mod fork;

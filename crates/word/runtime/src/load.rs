@@ -223,6 +223,7 @@ pub(crate) fn load(
         instances,
         reports: Mutex::default(),
         learning,
+        demand: OnceLock::new(),
         learned: Mutex::default(),
         offered: Mutex::default(),
         points: OnceLock::new(),

@@ -109,6 +109,8 @@ pub struct Parts {
     pub gates: Vec<Gate>,
     /// Instructions that rely on a check that was made, in order.
     pub checked: Vec<Range<u64>>,
+    /// Traps of checks, each with the cold block that leads there, in order. None: no right can be asked for.
+    pub colds: Vec<(u64, u64)>,
     /// What is checked.
     pub protection: Protection,
     /// Whether there are instructions on MXCSR or on the x87 control word.

@@ -54,9 +54,33 @@ fn parts(verified: &verifier::Verified) -> Parts {
         imports: verified.imports().to_vec(),
         gates: gates.collect(),
         checked: verified.checked_ranges().to_vec(),
+        colds: colds(verified),
         protection: verified.protection(),
         control_words: verified.stats().x87 || verified.stats().mxcsr,
     }
+}
+
+/// Where the first jump of each check leads.
+fn colds(verified: &verifier::Verified) -> Vec<(u64, u64)> {
+    let segments = verified.segments();
+    let cold = |check: u64| {
+        let inside = |segment: &&verifier::Segment| {
+            (segment.address()..segment.address() + segment.size()).contains(&check)
+        };
+        let home = segments.iter().find(inside)?;
+        let code = verified.bytes().get(home.file())?;
+        let at = usize::try_from(check - home.address()).ok()?;
+        let (length, distance) = match code.get(at..)? {
+            [0x75, distance, ..] => (2, i64::from(*distance as i8)),
+            [0x0f, 0x85, a, b, c, d, ..] => (6, i32::from_le_bytes([*a, *b, *c, *d]).into()),
+            _ => return None,
+        };
+        Some((check + length).wrapping_add_signed(distance))
+    };
+    let refused = verified.refused().iter();
+    refused
+        .filter_map(|refused| Some((refused.trap, cold(refused.check)?)))
+        .collect()
 }
 
 fn tls(verified: &verifier::Verified) -> Option<Tls> {

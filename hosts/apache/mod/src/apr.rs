@@ -31,6 +31,28 @@ unsafe extern "C" {
         block: u64,
         bytes: u64,
     ) -> c_int;
+    pub(crate) fn apr_file_printf(file: u64, format: u64, ...) -> c_int;
+    pub(crate) fn apr_brigade_printf(
+        brigade: u64,
+        flush: u64,
+        filter: u64,
+        format: u64,
+        ...
+    ) -> c_int;
+    pub(crate) fn apr_brigade_vprintf(
+        brigade: u64,
+        flush: u64,
+        filter: u64,
+        format: u64,
+        list: u64,
+    ) -> c_int;
+    pub(crate) fn apr_brigade_write(
+        brigade: u64,
+        flush: u64,
+        filter: u64,
+        from: u64,
+        bytes: u64,
+    ) -> c_int;
     pub(crate) fn ap_allow_methods(r: u64, reset: u64, ...);
     pub(crate) fn ap_allow_standard_methods(r: u64, reset: u64, ...);
     pub(crate) fn ap_log_error_(
@@ -92,7 +114,8 @@ pub(crate) fn symbol(name: &str) -> Option<usize> {
     let name = CString::new(name).ok()?;
     // SAFETY: the name ends with a zero.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found as usize)
+    let found = (!found.is_null()).then_some(found as usize);
+    found.or_else(|| crate::libraries::symbol(name.to_str().ok()?))
 }
 
 /// A line in the error log.

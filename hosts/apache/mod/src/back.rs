@@ -155,10 +155,26 @@ impl Slot {
                 }
             }
         }
+        let mut arguments = arguments;
+        let mut shown = None;
+        for (at, given) in self.kind.given.iter().enumerate().take(6) {
+            if *given == Given::Brigade && arguments[at] != 0 {
+                let home = frame.home().ok_or("a brigade without a connection")?;
+                let copy = walled.show_brigade(frame, home, arguments[at])?;
+                shown = Some(copy);
+                arguments[at] = copy;
+            }
+        }
         let [a, b, c, d, e, f] = arguments;
         // SAFETY: it was seen to be a gate of the module, whose text stays mapped, or it is a function of ours for six
         // integers. A gate takes any arguments: they are numbers to the module.
         let function = unsafe { std::mem::transmute::<u64, slots::Function>(self.function) };
-        Ok(function(a, b, c, d, e, f))
+        let result = function(a, b, c, d, e, f);
+        if let Some(copy) = shown {
+            let ended = walled.end_brigade(frame, copy);
+            walled.hide_brigade(copy);
+            ended?;
+        }
+        Ok(result)
     }
 }

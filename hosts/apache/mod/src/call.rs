@@ -5,6 +5,7 @@ use crate::back;
 use crate::frame::{Frame, Root, now};
 use crate::interface::{Answer as Result_, Param, Way, table};
 use crate::layout::{self, read};
+use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, slots};
 use crate::walled::Answer;
 use std::sync::OnceLock;
@@ -71,7 +72,7 @@ fn kind_name(kind: u8) -> &'static str {
         b'x' => "regular expression",
         b'f' => "filter",
         b'R' => "filter record",
-        b'b' => "brigade",
+        b'A' => "allocator of buckets",
         b'i' => "file",
         b'd' => "folder",
         b'g' => "hash",
@@ -84,7 +85,7 @@ fn kind_name(kind: u8) -> &'static str {
 pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
     let is_given = match kind {
         b't' => frame.has_table(object),
-        b'b' => frame.has_brigade(object),
+        b'A' => frame.has_allocator(object),
         b'f' => frame.has_filter(object),
         b'F' => frame.leads_to(object),
         _ => false,
@@ -97,6 +98,9 @@ pub(crate) fn is_request(frame: &Frame, r: u64) -> bool {
     frame.has_request(r) || frame.walled.knows(r, b'r')
 }
 
+/// Where the port of a socket's address is.
+const ADDRESS_PORT: u64 = 24;
+
 /// The pool in whose life a result is good.
 fn pool_of(params: &[Param], arguments: &[u64; 6]) -> Option<u64> {
     let all = || params.iter().zip(arguments);
@@ -105,8 +109,13 @@ fn pool_of(params: &[Param], arguments: &[u64; 6]) -> Option<u64> {
         return Some(*pool);
     }
     let r = all().find(|(param, at)| matches!(param, Param::Request { .. }) && **at != 0);
-    // SAFETY: it was seen to be a request.
-    r.map(|(_, r)| unsafe { read(r + layout::R_POOL) })
+    if let Some((_, r)) = r {
+        // SAFETY: it was seen to be a request.
+        return Some(unsafe { read(r + layout::R_POOL) });
+    }
+    let c = all().find(|(param, at)| matches!(param, Param::Connection { .. }) && **at != 0);
+    // SAFETY: it was seen to be a connection.
+    c.map(|(_, c)| unsafe { read(c + layout::C_POOL) })
 }
 
 fn mediated(frame: &Frame, place: usize, arguments: [u64; 6]) -> Answer<u64> {
@@ -119,6 +128,12 @@ fn mediated(frame: &Frame, place: usize, arguments: [u64; 6]) -> Answer<u64> {
     }
 }
 
+/// `ap_filter_flush`.
+pub(crate) fn flushes() -> Option<usize> {
+    static FLUSH: OnceLock<Option<usize>> = OnceLock::new();
+    *FLUSH.get_or_init(|| apr::symbol("ap_filter_flush"))
+}
+
 /// Calls a function of the host with arguments that were looked at.
 pub(crate) fn checked(
     frame: &Frame,
@@ -129,6 +144,20 @@ pub(crate) fn checked(
     mut arguments: [u64; 6],
 ) -> Answer<u64> {
     let walled = frame.walled;
+    let mut passing = Passing::new(frame);
+    let has_rings = params.iter().any(|param| param.is_ring()) || answer.is_ring();
+    // Brigades first: a bucket may be the end of one.
+    if has_rings {
+        for (at, param) in params.iter().enumerate().take(6) {
+            if let Param::Object { kind: b'b', null } = *param
+                && !(null && arguments[at] == 0)
+            {
+                arguments[at] = passing
+                    .brigade(arguments[at])
+                    .map_err(|what| format!("{name}: {what}"))?;
+            }
+        }
+    }
     for (at, param) in params.iter().enumerate().take(6) {
         let value = arguments[at];
         match *param {
@@ -154,6 +183,19 @@ pub(crate) fn checked(
             Param::Command => {
                 if !frame.roots.contains(&Root::Command(value)) {
                     return lacks(name, at, value, "state of a directive");
+                }
+            }
+            Param::Object { kind: b'b', .. } => {}
+            Param::Object { kind: b'k', null } if !(null && value == 0) => {
+                arguments[at] = passing
+                    .bucket(value)
+                    .map_err(|what| format!("{name}: {what}"))?;
+            }
+            Param::Flush => {
+                let (flush, filter) = (value, arguments.get(at + 1).copied().unwrap_or(0));
+                let is_flush = flush != 0 && Some(flush as usize) == flushes();
+                if flush != 0 && !(is_flush && frame.leads_to(filter)) {
+                    return lacks(name, at, value, "way to flush");
                 }
             }
             Param::Object { kind, null } => {
@@ -193,14 +235,34 @@ pub(crate) fn checked(
     let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
     let result = call(a, b, c, d, e, f);
     let pool = || pool_of(params, &arguments);
+    if has_rings {
+        passing.end()?;
+    }
     for (at, param) in params.iter().enumerate().take(6) {
-        if let Param::OutObject(kind) = *param {
+        if let Param::OutObject(b'k') = *param {
+            // SAFETY: the module may write there, and the core has: a bucket.
+            unsafe {
+                let copy = passing.made(read(arguments[at]))?;
+                (arguments[at] as *mut u64).write(copy);
+            }
+        } else if let Param::OutObject(kind) = *param {
             // SAFETY: the module may write there.
-            walled.know(frame, pool(), unsafe { read(arguments[at]) }, kind)?;
+            let made = unsafe { read(arguments[at]) };
+            walled.know(frame, pool(), made, kind)?;
+            if kind == b'a' && made != 0 {
+                // Modules set the port themselves.
+                let pool = pool().ok_or("no pool for an address")?;
+                walled.lend(frame, pool, made + ADDRESS_PORT, 4)?;
+            }
         }
     }
     match answer {
         Result_::Plain => Ok(result),
+        Result_::Object(b'k') => passing.made(result),
+        Result_::Object(b'b') => {
+            let home = pool().or_else(|| frame.home());
+            passing.made_brigade(home.ok_or("no pool for a brigade")?, result)
+        }
         Result_::Object(kind) => {
             walled.know(frame, pool(), result, kind)?;
             if kind == b'f' && result != 0 {

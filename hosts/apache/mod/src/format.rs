@@ -7,7 +7,9 @@ use crate::call::{self, mediate};
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
+use crate::libraries::scanned;
 use crate::own::{pass, string};
+use crate::rings::Passing;
 use crate::walled::Answer;
 
 /// What a variadic call passes.
@@ -139,6 +141,63 @@ variadic! {
         // Its own text for the log is not written: the core's is.
         pass(frame, first, brigade)
     };
+    apr_brigade_printf = |frame, passed| {
+        let [brigade, flush, filter, format, e, f] = passed.integers;
+        flushing(frame, flush, filter)?;
+        checked(format)?;
+        let mut passing = Passing::new(frame);
+        let brigade = passing.brigade(brigade)?;
+        let (x, s) = (&passed.floats, &passed.stacked);
+        // SAFETY: the brigade is the core's, and the format writes nothing by its arguments.
+        let status = unsafe { apr::apr_brigade_printf(brigade, flush, filter, format, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) };
+        passing.end()?;
+        Ok(status as u64)
+    };
+    apr_brigade_putstrs = |frame, passed| {
+        let [brigade, flush, filter, ..] = passed.integers;
+        flushing(frame, flush, filter)?;
+        let mut passing = Passing::new(frame);
+        let brigade = passing.brigade(brigade)?;
+        let mut status = 0;
+        for piece in passed.list(3)? {
+            let bytes = string(piece)?.len() as u64;
+            // SAFETY: the brigade is the core's, and the string has this length.
+            status = unsafe { apr::apr_brigade_write(brigade, flush, filter, piece, bytes) };
+            if status != 0 {
+                break;
+            }
+        }
+        passing.end()?;
+        Ok(status as u64)
+    };
+    __isoc99_sscanf = |frame, passed| {
+        let [text, format, ..] = passed.integers;
+        let sizes = scanned(string(format)?, string(text)?)?;
+        let places: Vec<u64> = passed.words(2).take(sizes.len()).collect();
+        if places.len() < sizes.len() {
+            return Err("more arguments than the wall passes on".to_owned());
+        }
+        for (at, bytes) in places.iter().zip(sizes) {
+            frame.walled.must_write(*at, bytes)?;
+        }
+        let [_, _, c, d, e, f] = passed.integers;
+        let s = &passed.stacked;
+        // SAFETY: both are strings; the format writes nothing but what was looked at.
+        Ok(unsafe { libc::sscanf(text as *const _, format as *const _, c, d, e, f,
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
+    };
+    apr_file_printf = |frame, passed| {
+        let [file, format, c, d, e, f] = passed.integers;
+        if !frame.walled.knows(file, b'i') {
+            return Err(format!("{file:#x} is no file that the module has opened"));
+        }
+        checked(format)?;
+        let (x, s) = (&passed.floats, &passed.stacked);
+        // SAFETY: it is the module's file, and the format writes nothing by its arguments.
+        Ok(unsafe { apr::apr_file_printf(file, format, c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
+    };
     apr_table_do = |frame, passed| {
         let [each, data, table, ..] = passed.integers;
         // Tables of the configurations of others are read, as the module may itself.
@@ -177,6 +236,14 @@ variadic! {
         frame.walled.know(frame, Some(pool), made, b'e')?;
         Ok(made)
     };
+}
+
+fn flushing(frame: &Frame, flush: u64, filter: u64) -> Answer<()> {
+    let is_flush = Some(flush as usize) == call::flushes() && frame.leads_to(filter);
+    match flush == 0 || is_flush {
+        true => Ok(()),
+        false => Err(format!("{flush:#x} is no way to flush")),
+    }
 }
 
 fn a_request(frame: &Frame, r: u64) -> Answer<()> {
@@ -256,5 +323,25 @@ pub(crate) extern "C" fn apr_pvsprintf(pool: u64, format: u64, list: u64) -> u64
         let made = unsafe { apr::apr_pvsprintf(pool, format, list) };
         // SAFETY: APR's strings end with a zero.
         frame.walled.copy(frame, pool, unsafe { apr::text(made) })
+    })
+}
+
+pub(crate) extern "C" fn apr_brigade_vprintf(
+    brigade: u64,
+    flush: u64,
+    filter: u64,
+    format: u64,
+    list: u64,
+) -> u64 {
+    mediate(|frame| {
+        flushing(frame, flush, filter)?;
+        frame.walled.must_write(list, 24)?;
+        checked(format)?;
+        let mut passing = Passing::new(frame);
+        let brigade = passing.brigade(brigade)?;
+        // SAFETY: the brigade is the core's; the list is the module's, and APR reads what the module may read.
+        let status = unsafe { apr::apr_brigade_vprintf(brigade, flush, filter, format, list) };
+        passing.end()?;
+        Ok(status as u64)
     })
 }

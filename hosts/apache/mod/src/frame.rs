@@ -178,11 +178,30 @@ impl Frame {
         })
     }
 
+    /// The request of this very call, or 0: nearly all that modules pass is of it, so it is looked at first.
+    fn first_request(&self) -> u64 {
+        let given = self.roots.iter().find_map(|root| match *root {
+            Root::Request(r) => Some(r),
+            // SAFETY: roots are the core's own structures.
+            Root::Filter(f) => Some(unsafe { read(f + layout::F_R) }),
+            _ => None,
+        });
+        given.unwrap_or(0)
+    }
+
     pub(crate) fn has_request(&self, r: u64) -> bool {
+        if r != 0 && r == self.first_request() {
+            return true;
+        }
         self.requests().any(|known| known == r)
     }
 
     pub(crate) fn has_connection(&self, c: u64) -> bool {
+        let r = self.first_request();
+        // SAFETY: as above.
+        if r != 0 && c == unsafe { read(r + layout::R_CONNECTION) } {
+            return true;
+        }
         self.connections().any(|known| known == c)
     }
 
@@ -196,18 +215,34 @@ impl Frame {
             layout::R_TRAILERS_IN,
             layout::R_TRAILERS_OUT,
         ];
+        // SAFETY: requests are the core's, and each place is within them.
+        let of_request = |r: u64| OF_REQUEST.iter().any(|at| unsafe { read(r + at) } == table);
+        let first = self.first_request();
+        if first != 0 && of_request(first) {
+            return true;
+        }
         let in_roots = self.all_roots().any(|root| root == Root::Table(table));
         in_roots
-            || self.requests().any(|r| {
-                // SAFETY: requests are the core's, and each place is within them.
-                OF_REQUEST.iter().any(|at| unsafe { read(r + at) } == table)
-            })
+            || self.requests().any(of_request)
             // SAFETY: connections are the core's, and have that place.
             || self.connections().any(|c| unsafe { read(c + layout::C_NOTES) } == table)
     }
 
-    pub(crate) fn has_brigade(&self, brigade: u64) -> bool {
-        self.all_roots().any(|root| root == Root::Brigade(brigade))
+    /// The pool that what the call makes goes with: the request's, or the connection's.
+    pub(crate) fn home(&self) -> Option<u64> {
+        // SAFETY: as above.
+        let of = |at: u64| unsafe { read(at) };
+        match self.first_request() {
+            0 => self.connections().next().map(|c| of(c + layout::C_POOL)),
+            r => Some(of(r + layout::R_POOL)),
+        }
+    }
+
+    /// Whether it is the allocator of buckets of a connection.
+    pub(crate) fn has_allocator(&self, at: u64) -> bool {
+        // SAFETY: as above.
+        let of = |c: u64| unsafe { read(c + layout::C_BUCKET_ALLOC) };
+        self.connections().any(|c| of(c) == at)
     }
 
     pub(crate) fn has_filter(&self, filter: u64) -> bool {

@@ -30,6 +30,21 @@ pub(crate) enum Param {
     OutBy(usize, u64),
     OutObject(u8),
     Callback(&'static Back),
+    /// `ap_filter_flush` with the filter behind it, or null.
+    Flush,
+}
+
+impl Param {
+    /// Whether it has to do with buckets.
+    pub(crate) fn is_ring(&self) -> bool {
+        matches!(
+            self,
+            Param::Object {
+                kind: b'b' | b'k',
+                ..
+            } | Param::OutObject(b'k')
+        )
+    }
 }
 
 /// A result of a function of the host.
@@ -39,6 +54,12 @@ pub(crate) enum Answer {
     Request,
     Object(u8),
     Text,
+}
+
+impl Answer {
+    pub(crate) fn is_ring(&self) -> bool {
+        matches!(self, Answer::Object(b'b' | b'k'))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -143,6 +164,7 @@ pub(crate) fn param(word: &str) -> Param {
     let null = word.ends_with('?');
     match word.as_bytes().first() {
         None | Some(b'.') => Param::Any,
+        Some(b'f') if word == "flush" => Param::Flush,
         Some(b'c') if word == "cmd" => Param::Command,
         Some(b'p') => Param::Pool,
         Some(b'r') => Param::Request { null },
@@ -257,6 +279,13 @@ pub(crate) fn interface() -> &'static Interface {
                 "cmd_parms" => matches!(field, "info" | "override" | "limited" | "path"),
                 _ => false,
             };
+            if matches!(
+                *name,
+                "request_rec.filename" | "request_rec.uri" | "request_rec.args"
+            ) {
+                file.calls
+                    .insert(format!("{name}.characters"), Call::default());
+            }
             if offered {
                 file.calls.insert((*name).to_owned(), Call::default());
             }

@@ -70,6 +70,7 @@ places! {
     C_POOL = "conn_rec.pool", 0;
     C_SERVER = "conn_rec.base_server", 8;
     C_CONN_CONFIG = "conn_rec.conn_config", 88;
+    C_BUCKET_ALLOC = "conn_rec.bucket_alloc", 128;
     C_NOTES = "conn_rec.notes", 96;
     C_INPUT_FILTERS = "conn_rec.input_filters", 104;
     C_OUTPUT_FILTERS = "conn_rec.output_filters", 112;

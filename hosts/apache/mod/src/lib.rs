@@ -14,6 +14,7 @@
 //! The server is Debian's stock binary. It knows of each module by a structure of ours, whose functions lead to the module's.
 
 mod apr;
+mod arena;
 mod arrays;
 mod back;
 mod call;
@@ -21,10 +22,14 @@ mod format;
 mod frame;
 mod interface;
 mod layout;
+mod libraries;
 mod load;
 mod out;
 mod own;
+mod quick;
+mod rings;
 mod slots;
+mod varbuf;
 mod walled;
 
 use std::ffi::{OsStr, c_char, c_int, c_void};

@@ -186,7 +186,12 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         allowed.contains_key("conn_rec.conn_config"),
         allowed.contains_key("server_rec.module_config"),
     );
-    Ok(Walled::new(
+    let texts = allowed.keys().filter_map(|name| {
+        let field = name.strip_suffix(".characters")?;
+        Some(layout::field(field)?.0)
+    });
+    let texts = texts.collect();
+    let walled = Walled::new(
         name,
         (domain, host),
         own,
@@ -195,9 +200,19 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         pieces("conn_rec"),
         pieces("cmd_parms"),
         places,
+        texts,
         data,
         Symbols::new(bytes.to_vec()),
-    ))
+    );
+    walled
+        .domain
+        .on_demand(|address, _, write| write && walled.demand(address));
+    let names = verified.imports().iter();
+    let is_ring = |name: &&String| name.contains("bucket") || name.contains("brigade");
+    if names.into_iter().any(|name| is_ring(&name)) {
+        crate::out::offer_buckets(walled).map_err(|error| text(&error))?;
+    }
+    Ok(walled)
 }
 
 /// A word of a structure that the module has.

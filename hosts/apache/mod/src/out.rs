@@ -3,6 +3,7 @@
 
 use crate::call::{checked, mediate};
 use crate::interface::{Answer as Result_, Param, param};
+use crate::rings::{self, Of};
 use crate::slots::{self, COUNT, Slots, slots};
 use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
@@ -12,10 +13,13 @@ struct Slot {
     name: String,
     params: Vec<Param>,
     real: usize,
+    /// It is a function of buckets.
+    of: Option<Of>,
 }
 
 extern "C" fn out<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
     mediate(|frame| match OUTS[PLACE].get() {
+        Some(Slot { of: Some(of), .. }) => rings::call(frame, *of, [a, b, c, d, e, f]),
         Some(slot) => checked(
             frame,
             &slot.name,
@@ -35,8 +39,58 @@ static KNOWN: Mutex<Option<HashMap<usize, usize>>> = Mutex::new(None);
 
 /// Lets a module call functions by their addresses; each with a name and its parameters, as httpd.txt has them.
 pub(crate) fn offer(walled: &'static Walled, functions: &[(usize, String, &str)]) -> Answer<()> {
+    let functions = functions.iter();
+    let functions = functions.map(|(real, name, params)| (*real, name.clone(), *params, None));
+    offer_all(walled, &functions.collect::<Vec<_>>())
+}
+
+/// The types of buckets whose functions modules may call.
+const TYPES: [&str; 13] = [
+    "apr_bucket_type_eos",
+    "apr_bucket_type_flush",
+    "apr_bucket_type_heap",
+    "apr_bucket_type_pool",
+    "apr_bucket_type_transient",
+    "apr_bucket_type_immortal",
+    "apr_bucket_type_file",
+    "apr_bucket_type_mmap",
+    "apr_bucket_type_pipe",
+    "apr_bucket_type_socket",
+    "ap_bucket_type_error",
+    "ap_bucket_type_eoc",
+    "ap_bucket_type_eor",
+];
+
+/// Lets a module call the functions of buckets and their types.
+pub(crate) fn offer_buckets(walled: &'static Walled) -> Answer<()> {
+    let mut all: Vec<(usize, String, &str, Option<Of>)> = Vec::new();
+    for name in TYPES {
+        let Some(kind) = crate::apr::symbol(name) else {
+            continue;
+        };
+        for of in [Of::Destroy, Of::Read, Of::SetAside, Of::Split, Of::Copy] {
+            // SAFETY: it is a type of APR's or the core's, which has these functions.
+            let real = unsafe { crate::layout::read(kind as u64 + of as u64) } as usize;
+            match all.iter().find(|(known, ..)| *known == real) {
+                Some((.., known)) if *known != Some(of) => {
+                    return Err(format!("a function of {name} is two in one"));
+                }
+                Some(_) => {}
+                None => all.push((real, format!("{of:?} of {name}"), "", Some(of))),
+            }
+        }
+    }
+    if let Some(free) = crate::apr::symbol("apr_bucket_free") {
+        all.push((free, "apr_bucket_free".to_owned(), "", Some(Of::Free)));
+    }
+    offer_all(walled, &all)
+}
+
+type Offered<'f> = (usize, String, &'f str, Option<Of>);
+
+fn offer_all(walled: &'static Walled, functions: &[Offered<'_>]) -> Answer<()> {
     let mut calls = Vec::new();
-    for (real, name, params) in functions {
+    for (real, name, params, of) in functions {
         if *real == 0 || !walled.is_new_call(*real) {
             continue;
         }
@@ -51,6 +105,7 @@ pub(crate) fn offer(walled: &'static Walled, functions: &[(usize, String, &str)]
             name: name.clone(),
             params: params.split_ascii_whitespace().map(param).collect(),
             real: *real,
+            of: *of,
         });
         calls.push((*real, name.clone(), slots::at(&STANDS, place), None));
     }

@@ -9,6 +9,7 @@ use crate::format;
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
+use crate::rings::Passing;
 use crate::walled::{Answer, lock};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -21,7 +22,7 @@ macro_rules! functions {
 
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
-    use crate::own;
+    use crate::{libraries, own, varbuf};
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         functions! {
@@ -32,12 +33,18 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, ap_register_auth_provider,
                 apr_dynamic_fn_retrieve, apr_dynamic_fn_register, ap_lookup_provider,
-                apr_strmatch_precompile;
+                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create,
+                ap_add_output_filter_handle, ap_get_output_filter_handle;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_tokenize_to_argv;
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
-                apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk;
+                apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
+                apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs, __isoc99_sscanf, apr_file_printf;
+            libraries: deflateInit2_, inflateInit2_, deflate, inflate, deflateEnd, inflateEnd, BrotliEncoderCreateInstance,
+                BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
+                ap_log_assert, ap_expr_parse, apr_optional_hook_get, apr_poll;
+            varbuf: ap_varbuf_init, ap_varbuf_grow, ap_varbuf_free, ap_varbuf_strmemcat, ap_varbuf_pdup, ap_varbuf_regsub;
         }
         .into()
     })
@@ -338,20 +345,21 @@ slots! {
     ap_set_file_slot: 8;
 }
 
-/// The next filter must be one that follows, and the brigade one that the module was given.
+/// The next filter must be one that follows, and the brigade one that the module was given or has made.
 pub(crate) fn pass(frame: &Frame, next: u64, brigade: u64) -> Answer<u64> {
     if !frame.leads_to(next) {
         return Err(format!(
             "ap_pass_brigade: {next:#x} is no filter of this request"
         ));
     }
-    if !call::has(frame, b'b', brigade) {
-        return Err(format!(
-            "ap_pass_brigade: {brigade:#x} is no brigade that the module was given or has made"
-        ));
-    }
+    let mut passing = Passing::new(frame);
+    let real = passing
+        .brigade(brigade)
+        .map_err(|what| format!("ap_pass_brigade: {what}"))?;
     // SAFETY: both are the core's.
-    Ok(unsafe { apr::ap_pass_brigade(next, brigade) } as u64)
+    let status = unsafe { apr::ap_pass_brigade(next, real) } as u64;
+    passing.end()?;
+    Ok(status)
 }
 
 pub(crate) extern "C" fn ap_pass_brigade(next: u64, brigade: u64) -> u64 {
@@ -371,13 +379,199 @@ pub(crate) extern "C" fn ap_get_brigade(
                 "ap_get_brigade: {next:#x} is no filter of this request"
             ));
         }
-        if !call::has(frame, b'b', brigade) {
-            return Err(format!(
-                "ap_get_brigade: {brigade:#x} is no brigade that the module was given or has made"
-            ));
-        }
+        let mut passing = Passing::new(frame);
+        let real = passing
+            .brigade(brigade)
+            .map_err(|what| format!("ap_get_brigade: {what}"))?;
         // SAFETY: both are the core's.
-        Ok(unsafe { apr::ap_get_brigade(next, brigade, mode, block, bytes) } as u64)
+        let status = unsafe { apr::ap_get_brigade(next, real, mode, block, bytes) } as u64;
+        passing.end()?;
+        Ok(status)
+    })
+}
+
+/// Moves a brigade's buckets to another one, which is made if there is none, and sets them aside.
+pub(crate) extern "C" fn ap_save_brigade(filter: u64, to: u64, from: u64, pool: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        if !call::has(frame, b'f', filter) {
+            return Err("ap_save_brigade: no filter of the module".to_owned());
+        }
+        walled.pool(frame, pool)?;
+        walled.must_write(to, 8)?;
+        walled.must_write(from, 8)?;
+        let mut passing = Passing::new(frame);
+        // SAFETY: the module may write, and so read, these words.
+        let (first, second) = unsafe { (read(to), read(from)) };
+        let mut saved = match first {
+            0 => 0,
+            copy => passing.brigade(copy)?,
+        };
+        let mut given = passing.brigade(second)?;
+        let real = apr::symbol("ap_save_brigade").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with words of ours.
+        let real: extern "C" fn(u64, *mut u64, *mut u64, u64) -> u64 =
+            unsafe { std::mem::transmute(real) };
+        let status = real(filter, &mut saved, &mut given, pool);
+        let copy = passing.made_brigade(pool, saved)?;
+        passing.end()?;
+        // SAFETY: as above.
+        unsafe { (to as *mut u64).write(copy) };
+        Ok(status as u32 as u64)
+    })
+}
+
+/// The buffer is as long as the word behind the third argument says.
+pub(crate) extern "C" fn apr_brigade_flatten(brigade: u64, to: u64, bytes: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(bytes, 8)?;
+        // SAFETY: the module may write, and so read, there. What is read is what is passed on.
+        let mut count = unsafe { read(bytes) };
+        frame.walled.must_write(to, count)?;
+        let mut passing = Passing::new(frame);
+        let brigade = passing.brigade(brigade)?;
+        let real = apr::symbol("apr_brigade_flatten").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with room for what it writes.
+        let real: extern "C" fn(u64, u64, *mut u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let status = real(brigade, to, &mut count);
+        passing.end()?;
+        // SAFETY: as above.
+        unsafe { (bytes as *mut u64).write(count) };
+        Ok(status as u32 as u64)
+    })
+}
+
+/// Modules change what they get, in its place: it is their memory.
+pub(crate) extern "C" fn apr_brigade_pflatten(brigade: u64, to: u64, bytes: u64, pool: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.must_write(to, 8)?;
+        walled.must_write(bytes, 8)?;
+        walled.pool(frame, pool)?;
+        let mut passing = Passing::new(frame);
+        let brigade = passing.brigade(brigade)?;
+        let real = apr::symbol("apr_brigade_pflatten").ok_or("the server does not have it")?;
+        let (mut text, mut count) = (0u64, 0u64);
+        // SAFETY: it is APR's function, with words of ours, and the pool lives.
+        let real: extern "C" fn(u64, *mut u64, *mut u64, u64) -> u64 =
+            unsafe { std::mem::transmute(real) };
+        let status = real(brigade, &mut text, &mut count, pool) as u32 as u64;
+        passing.end()?;
+        if status == 0 {
+            let copy = walled.take(frame, pool, count)?;
+            // SAFETY: APR has made so many bytes, and the copy was just taken; the module may write the two words.
+            unsafe {
+                (copy as *mut u8).copy_from_nonoverlapping(text as *const u8, count as usize);
+                (to as *mut u64).write(copy);
+                (bytes as *mut u64).write(count);
+            }
+        }
+        Ok(status)
+    })
+}
+
+/// The bytes are copied: a function of the module's that frees them runs at once, if it is one of the C library's or APR's that do
+/// nothing here.
+pub(crate) extern "C" fn apr_bucket_heap_create(
+    from: u64,
+    bytes: u64,
+    free: u64,
+    allocator: u64,
+) -> u64 {
+    mediate(|frame| {
+        if !call::has(frame, b'A', allocator) {
+            return Err("apr_bucket_heap_create: no allocator of a connection".to_owned());
+        }
+        let real = apr::symbol("apr_bucket_heap_create").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, which copies what the module may read.
+        let real: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        if free != 0 {
+            return Err(
+                "apr_bucket_heap_create: a function that frees is not passed on".to_owned(),
+            );
+        }
+        Passing::new(frame).made(real(from, bytes, 0, allocator))
+    })
+}
+
+/// A record of a filter, as `util_filter.h` has it.
+const RECORD: u64 = 56;
+const RECORD_FUNCTION: u64 = 8;
+const RECORD_INIT: u64 = 16;
+
+/// A module may have a record of its own, as `mod_filter` does: the core gets a copy with functions of ours.
+pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u64, c: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        if !(r == 0 || call::is_request(frame, r)) || !frame.has_connection(c) {
+            return Err("ap_add_output_filter_handle: no request of the module".to_owned());
+        }
+        let pool = match r {
+            // SAFETY: both were seen to be the core's.
+            0 => unsafe { read(c + layout::C_POOL) },
+            r => unsafe { read(r + layout::R_POOL) },
+        };
+        let mut passed = record;
+        if !walled.knows(record, b'R') {
+            walled
+                .must_write(record, RECORD)
+                .map_err(|what| format!("ap_add_output_filter_handle: {what}"))?;
+            // SAFETY: the pool lives; the module may read its own record.
+            unsafe {
+                passed = apr::apr_palloc(pool, RECORD);
+                let (from, to) = (record as *const u8, passed as *mut u8);
+                to.copy_from_nonoverlapping(from, RECORD as usize);
+                for (at, of) in [
+                    (RECORD_FUNCTION, "output_filter"),
+                    (RECORD_INIT, "filter_init"),
+                ] {
+                    let own = read(passed + at);
+                    let stand_in = match walled.is_gate(own) || own == 0 {
+                        true => back::stand_in(frame, kind(of), own)?,
+                        // A filter without a beginning of its own, as far as the core is concerned.
+                        false => 0,
+                    };
+                    ((passed + at) as *mut u64).write(stand_in);
+                }
+                if read(passed + RECORD_FUNCTION) == 0 {
+                    return Err("a filter's record without a function".to_owned());
+                }
+            }
+        }
+        let real =
+            apr::symbol("ap_add_output_filter_handle").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with what was looked at.
+        let real: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let made = real(passed, ctx, r, c);
+        walled.know(frame, Some(pool), made, b'f')?;
+        Ok(made)
+    })
+}
+
+/// The filter's functions, which `mod_filter` calls itself, become callable.
+pub(crate) extern "C" fn ap_get_output_filter_handle(name: u64) -> u64 {
+    mediate(|frame| {
+        string(name)?;
+        let real =
+            apr::symbol("ap_get_output_filter_handle").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function.
+        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let record = real(name);
+        if record != 0 {
+            frame.walled.know(frame, None, record, b'R')?;
+            // SAFETY: the core keeps records for good.
+            let functions = unsafe { [read(record + RECORD_FUNCTION), read(record + RECORD_INIT)] };
+            let offers = [
+                (functions[0] as usize, "a filter".to_owned(), "f b"),
+                (
+                    functions[1] as usize,
+                    "a filter's beginning".to_owned(),
+                    "f",
+                ),
+            ];
+            crate::out::offer(frame.walled, &offers)?;
+        }
+        Ok(record)
     })
 }
 

@@ -1,28 +1,36 @@
 //! A module behind its wall: what it has from pools, and which objects of the host's it may pass.
 //!
 //! ```text
-//!   pool ── first use by a module ──► ledger: chunks of the pool, granted to the module, from which it allocates;
+//!   pool ── first use by a module ──► ledger: chunks of the module's arena, from which it allocates; large blocks of the pool;
 //!    │                                 fields of requests, its places in configurations; objects that it has made
 //!    └── cleared or destroyed ──► cleanup: all of the ledger is taken back
 //! ```
+//!
+//! A field is granted when the module first writes it in a request (`demand`), because a module has a right to many and writes
+//! few. One that was written of late is granted when the module is first called for a request.
 
 use crate::apr;
+use crate::arena::{self, Arena};
 use crate::frame::{Frame, Root};
 use crate::layout::{self, read};
+use crate::libraries::Stream;
+use crate::quick::Map;
+use crate::rings::{self, Rings};
 use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, FaultKind, Granted, Host, Report};
 use mullion_word_table::{Access, View};
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A call is refused, and why.
 pub(crate) type Answer<T> = Result<T, String>;
 
-/// Pieces of this size and less come from chunks.
-const SMALL: u64 = 512;
-const FIRST_CHUNK: u64 = 1 << 10;
-const LAST_CHUNK: u64 = 8 << 10;
+/// Pieces of this size and less come from chunks. Larger ones are the pool's own, and are granted each for itself.
+const SMALL: u64 = 2 << 10;
+
+/// A field that was written is granted for so many requests without being asked for.
+const WARM: u32 = 64;
 
 /// What a module has of one pool.
 #[derive(Default)]
@@ -31,19 +39,60 @@ struct Ledger {
     /// Where the chunk goes on, and where it ends.
     next: u64,
     end: u64,
-    chunk: u64,
+    chunks: Vec<(u64, u64)>,
     bytes: u64,
     objects: Vec<u64>,
-    /// Requests, connections and filters whose fields were granted.
+    /// Requests, connections and filters whose warm fields were granted.
     touched: Vec<u64>,
 }
 
+impl Ledger {
+    /// Forgets all but its lists' room.
+    fn clear(&mut self) {
+        (self.next, self.end, self.bytes) = (0, 0, 0);
+        self.chunks.clear();
+        self.objects.clear();
+        self.touched.clear();
+    }
+}
+
+/// So many empty ledgers are kept.
+const SPARE: usize = 64;
+
 #[derive(Default)]
 struct State {
-    ledgers: HashMap<u64, Ledger>,
-    objects: HashMap<u64, u8>,
+    ledgers: Map<Ledger>,
+    objects: Map<u8>,
+    arena: Arena,
+    /// Emptied ones, whose lists have room already.
+    spare: Vec<Ledger>,
     /// In all ledgers.
     bytes: u64,
+}
+
+/// Part of a structure that the module may write.
+pub(crate) struct Piece {
+    at: u64,
+    bytes: u64,
+    /// For how many more requests it is granted without being asked for.
+    warm: AtomicU32,
+}
+
+impl Piece {
+    pub(crate) fn new((at, bytes): (u64, u64)) -> Piece {
+        Piece {
+            at,
+            bytes,
+            warm: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether it is granted now; counts down.
+    fn is_warm(&self) -> bool {
+        let less = |warm: u32| warm.checked_sub(1);
+        let (order, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.warm.load(Ordering::Relaxed) != 0 && self.warm.fetch_update(order, fetch, less).is_ok()
+    }
 }
 
 /// A module.
@@ -56,9 +105,15 @@ pub(crate) struct Walled {
     /// The module's own structure.
     pub(crate) own: u64,
     pub(crate) memory: u64,
-    /// Parts of `request_rec` and of `conn_rec` that it may write, and its places in their configurations.
-    pub(crate) request: Vec<(u64, u64)>,
-    pub(crate) connection: Vec<(u64, u64)>,
+    /// Parts of `request_rec` and of `conn_rec` that it may write.
+    request: Vec<Piece>,
+    connection: Vec<Piece>,
+    /// Its places in their configurations, and the word of a filter that is the module's.
+    request_place: Piece,
+    connection_place: Piece,
+    filter_place: Piece,
+    /// Whether any of these was ever written.
+    was_written: AtomicBool,
     /// Parts of `cmd_parms`, for the length of a directive's call.
     pub(crate) command: Vec<(u64, u64)>,
     pub(crate) places: (bool, bool, bool),
@@ -69,6 +124,12 @@ pub(crate) struct Walled {
     pub(crate) calls: AtomicU64,
     pub(crate) asked: AtomicU64,
     state: Mutex<State>,
+    /// Never locked while `state` is.
+    pub(crate) rings: Mutex<Rings>,
+    /// Streams of zlib's, by the module's own.
+    pub(crate) streams: Mutex<Map<Stream>>,
+    /// Strings of a request that it may change in their place: where the request has them.
+    texts: Vec<u64>,
     symbols: Mutex<Symbols>,
     /// Functions of the host that it may call by address.
     offered: Mutex<HashSet<usize>>,
@@ -109,6 +170,7 @@ impl Walled {
         connection: Vec<(u64, u64)>,
         command: Vec<(u64, u64)>,
         places: (bool, bool, bool),
+        texts: Vec<u64>,
         data: Vec<(u64, u64)>,
         symbols: Symbols,
     ) -> &'static Walled {
@@ -120,8 +182,12 @@ impl Walled {
             stand_in: stand_in.as_mut_ptr() as u64,
             own,
             memory,
-            request,
-            connection,
+            request: request.into_iter().map(Piece::new).collect(),
+            connection: connection.into_iter().map(Piece::new).collect(),
+            request_place: Piece::new((0, 8)),
+            connection_place: Piece::new((0, 8)),
+            filter_place: Piece::new((layout::F_CTX, 8)),
+            was_written: AtomicBool::new(false),
             command,
             places,
             data,
@@ -130,6 +196,9 @@ impl Walled {
             calls: AtomicU64::new(0),
             asked: AtomicU64::new(0),
             state: Mutex::default(),
+            rings: Mutex::default(),
+            streams: Mutex::default(),
+            texts,
             symbols: Mutex::new(symbols),
             offered: Mutex::default(),
             optional: Mutex::default(),
@@ -145,8 +214,8 @@ impl Walled {
         bytes == 0 || self.view().allows(at, bytes, Access::WRITE)
     }
 
-    pub(crate) fn must_write(&self, at: u64, bytes: u64) -> Answer<()> {
-        match self.writes(at, bytes) {
+    pub(crate) fn must_write(&'static self, at: u64, bytes: u64) -> Answer<()> {
+        match self.writes(at, bytes) || self.demand(at) && self.writes(at, bytes) {
             true => Ok(()),
             false => Err(format!(
                 "{bytes} bytes are to be written at {at:#x}, {}, which the module may not write",
@@ -179,7 +248,8 @@ impl Walled {
             if pool == 0 || !(is_own || frame.has_pool(pool)) {
                 return Err(format!("{pool:#x} is no pool that the module was given"));
             }
-            state.ledgers.insert(pool, Ledger::default());
+            let fresh = state.spare.pop().unwrap_or_default();
+            state.ledgers.insert(pool, fresh);
             let cleanup = Cleanup { walled: self, pool };
             // SAFETY: the pool lives: the core has passed it, or the module has made it. It runs the cleanup before its
             // memory goes, and the cleanup's data lies in that.
@@ -204,49 +274,89 @@ impl Walled {
 
     /// The pool is cleared or destroyed.
     fn forget(&self, pool: u64) {
+        let left = lock(&self.rings).forget(pool);
+        rings::destroy_all(left);
         let mut state = lock(&self.state);
-        let Some(ledger) = state.ledgers.remove(&pool) else {
+        let Some(mut ledger) = state.ledgers.remove(&pool) else {
             return;
         };
         state.bytes -= ledger.bytes;
+        for (at, bytes) in &ledger.chunks {
+            state.arena.give(*at, *bytes);
+        }
         for object in &ledger.objects {
             state.objects.remove(object);
         }
         state.objects.remove(&pool);
+        let granted = std::mem::take(&mut ledger.granted);
+        ledger.clear();
+        if state.spare.len() < SPARE {
+            state.spare.push(ledger);
+        }
         drop(state);
-        drop(ledger);
+        // Behind the lock: it may wait for threads.
+        drop(granted);
     }
 
     /// Memory of a pool, which is the module's as long as the pool lives.
     pub(crate) fn take(&'static self, frame: &Frame, pool: u64, bytes: u64) -> Answer<u64> {
         self.with(frame, pool, |state| {
             let bytes = bytes.max(1).checked_next_multiple_of(8).unwrap_or(u64::MAX);
-            let used = state.bytes;
-            let ledger = state.ledgers.entry(pool).or_default();
+            let State {
+                ledgers,
+                arena,
+                bytes: used,
+                ..
+            } = state;
+            let ledger = ledgers.entry(pool).or_default();
             if bytes <= ledger.end - ledger.next {
                 ledger.next += bytes;
                 return Ok(ledger.next - bytes);
             }
-            let size = match bytes <= SMALL {
-                true => (ledger.chunk * 2).clamp(FIRST_CHUNK, LAST_CHUNK),
-                false => bytes,
-            };
-            if used.saturating_add(size) > self.memory {
+            if used.saturating_add(bytes) > self.memory {
                 return Err(format!(
                     "the module has used up its {} bytes of pools (`memory` in [limits])",
                     self.memory
                 ));
             }
-            // SAFETY: the pool lives, as it has a ledger.
-            let at = unsafe { apr::apr_palloc(pool, size) };
-            ledger.granted.push(self.grant(at, size)?);
-            ledger.bytes += size;
-            if bytes <= SMALL {
-                ledger.chunk = size;
-                (ledger.next, ledger.end) = (at + bytes, at + size);
+            if bytes > SMALL {
+                // SAFETY: the pool lives, as it has a ledger.
+                let at = unsafe { apr::apr_palloc(pool, bytes) };
+                ledger.granted.push(self.grant(at, bytes)?);
+                ledger.bytes += bytes;
+                *used += bytes;
+                return Ok(at);
             }
-            state.bytes += size;
+            let wanted = (2 * ledger.chunks.last().map_or(0, |chunk| chunk.1)).max(bytes);
+            let wanted = wanted.min(arena::LARGEST);
+            let (at, size) = arena.take(&self.host, &self.domain, self.memory, wanted)?;
+            ledger.chunks.push((at, size));
+            ledger.bytes += size;
+            *used += size;
+            (ledger.next, ledger.end) = (at + bytes, at + size);
             Ok(at)
+        })
+    }
+
+    /// A chunk for copies of buckets, which stays the module's.
+    pub(crate) fn chunk(&self) -> Answer<(u64, u64)> {
+        let mut state = lock(&self.state);
+        let chunk = state.arena.take(&self.host, &self.domain, self.memory, 1)?;
+        state.bytes += chunk.1;
+        Ok(chunk)
+    }
+
+    /// Whether the module has made a pool.
+    pub(crate) fn knows_pool(&self, pool: u64) -> bool {
+        self.knows(pool, b'p')
+    }
+
+    /// The module may write there as long as the pool lives.
+    pub(crate) fn lend(&'static self, frame: &Frame, pool: u64, at: u64, bytes: u64) -> Answer<()> {
+        self.with(frame, pool, |state| {
+            let granted = self.grant(at, bytes)?;
+            state.ledgers.entry(pool).or_default().granted.push(granted);
+            Ok(())
         })
     }
 
@@ -296,51 +406,67 @@ impl Walled {
         }
     }
 
+    /// It has an object no more; whether it was there.
+    pub(crate) fn forget_object(&self, object: u64) -> bool {
+        lock(&self.state).objects.remove(&object).is_some()
+    }
+
     /// Whether the module has made or was given an object.
     pub(crate) fn knows(&self, object: u64, kind: u8) -> bool {
         lock(&self.state).objects.get(&object) == Some(&kind)
     }
 
-    /// Lets the module write what its policy names of a request or connection, once for each.
-    pub(crate) fn touch(&'static self, frame: &Frame, root: Root) -> Answer<()> {
-        // SAFETY: the core has passed it.
-        let (at, pool, mut pieces) = unsafe {
+    /// Parts that the module may write of a structure at an address, each with where it is, and the pool that it lives as long as.
+    ///
+    /// # Safety
+    /// The structure is the core's, of this kind.
+    unsafe fn pieces(&self, root: Root) -> (u64, impl Iterator<Item = (u64, &Piece)>) {
+        // SAFETY: by the caller; modules write nothing that is followed here.
+        let (at, pool, fields, place) = unsafe {
             match root {
                 Root::Request(r) => {
-                    let mut pieces = Vec::new();
-                    if self.places.0 {
-                        pieces.push((read(r + layout::R_REQUEST_CONFIG) + 8 * self.index(), 8));
-                    }
-                    if pieces.is_empty() && self.request.is_empty() {
-                        return Ok(());
-                    }
-                    pieces.extend(self.request.iter().map(|(at, bytes)| (r + at, *bytes)));
-                    (r, read(r + layout::R_POOL), pieces)
+                    let place = self.places.0.then(|| {
+                        let all = read(r + layout::R_REQUEST_CONFIG);
+                        (all + 8 * self.index(), &self.request_place)
+                    });
+                    (r, read(r + layout::R_POOL), &self.request[..], place)
                 }
                 Root::Connection(c) => {
-                    let mut pieces = Vec::new();
-                    if self.places.1 {
-                        pieces.push((read(c + layout::C_CONN_CONFIG) + 8 * self.index(), 8));
-                    }
-                    if pieces.is_empty() && self.connection.is_empty() {
-                        return Ok(());
-                    }
-                    pieces.extend(self.connection.iter().map(|(at, bytes)| (c + at, *bytes)));
-                    (c, read(c + layout::C_POOL), pieces)
+                    let place = self.places.1.then(|| {
+                        let all = read(c + layout::C_CONN_CONFIG);
+                        (all + 8 * self.index(), &self.connection_place)
+                    });
+                    (c, read(c + layout::C_POOL), &self.connection[..], place)
                 }
                 Root::Filter(f) => {
-                    let (r, c) = (read(f + layout::F_R), read(f + layout::F_C));
-                    if r != 0 {
-                        self.touch(frame, Root::Request(r))?;
-                    }
-                    let pool = match r {
-                        0 => read(c + layout::C_POOL),
+                    let pool = match read(f + layout::F_R) {
+                        0 => read(read(f + layout::F_C) + layout::C_POOL),
                         r => read(r + layout::R_POOL),
                     };
-                    (f, pool, vec![(f + layout::F_CTX, 8)])
+                    (f, pool, &[][..], Some((f, &self.filter_place)))
                 }
-                _ => return Ok(()),
+                _ => (0, 0, &[][..], None),
             }
+        };
+        let fields = fields.iter().map(move |piece| (at, piece));
+        (pool, fields.chain(place))
+    }
+
+    /// Lets the module write what it has of late written of a request, a connection or a filter, once for each.
+    pub(crate) fn touch(&'static self, frame: &Frame, root: Root) -> Answer<()> {
+        if !self.was_written.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let is_warm = |piece: &Piece| piece.warm.load(Ordering::Relaxed) != 0;
+        // SAFETY: the core has passed it.
+        let (pool, mut pieces) = unsafe { self.pieces(root) };
+        if !pieces.any(|(_, piece)| is_warm(piece)) {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        let (_, pieces) = unsafe { self.pieces(root) };
+        let (Root::Request(at) | Root::Connection(at) | Root::Filter(at)) = root else {
+            return Ok(());
         };
         self.with(frame, pool, |state| {
             let ledger = state.ledgers.entry(pool).or_default();
@@ -348,12 +474,71 @@ impl Walled {
                 return Ok(());
             }
             ledger.touched.push(at);
-            for (at, bytes) in pieces.drain(..) {
-                let granted = self.grant(at, bytes)?;
+            for (at, piece) in pieces.filter(|(_, piece)| piece.is_warm()) {
+                let granted = self.grant(at + piece.at, piece.bytes)?;
                 ledger.granted.push(granted);
             }
             Ok(())
         })
+    }
+
+    /// Grants what the policy lets the module write at an address, in what its call was given. Runs in the handler of a signal, too.
+    pub(crate) fn demand(&'static self, at: u64) -> bool {
+        let Some(frame) = crate::frame::now().filter(|frame| std::ptr::eq(frame.walled, self))
+        else {
+            return false;
+        };
+        let filter = (at & !7).wrapping_sub(layout::F_CTX);
+        let filters = frame.has_filter(filter) || self.knows(filter, b'f');
+        let roots = frame.requests().chain(self.made_requests());
+        let roots = roots.map(Root::Request);
+        let roots = roots.chain(frame.connections().map(Root::Connection));
+        let roots = roots.chain(filters.then_some(Root::Filter(filter)));
+        for root in roots {
+            // SAFETY: frames have the core's structures, and so have the module's known filters.
+            let (pool, mut pieces) = unsafe { self.pieces(root) };
+            let inside =
+                |(start, piece): &(u64, &Piece)| at.wrapping_sub(start + piece.at) < piece.bytes;
+            let Some((start, piece)) = pieces.find(inside) else {
+                continue;
+            };
+            let done = self.with(frame, pool, |state| {
+                let granted = self.grant(start + piece.at, piece.bytes)?;
+                let ledger = state.ledgers.entry(pool).or_default();
+                ledger.granted.push(granted);
+                Ok(())
+            });
+            piece.warm.store(WARM, Ordering::Relaxed);
+            self.was_written.store(true, Ordering::Relaxed);
+            return done.is_ok();
+        }
+        self.demand_text(frame, at)
+    }
+
+    /// Parts of requests that the module has made.
+    fn made_requests(&self) -> Vec<u64> {
+        let state = lock(&self.state);
+        let made = state.objects.iter().filter(|(_, kind)| **kind == b'r');
+        made.map(|(r, _)| *r).collect()
+    }
+
+    /// Grants a string of a request whose characters the policy lets the module change.
+    fn demand_text(&'static self, frame: &Frame, at: u64) -> bool {
+        for r in frame.requests() {
+            for field in &self.texts {
+                // SAFETY: the core's request. A string of another module is that one's, and is not granted.
+                let (text, pool) = unsafe { (read(r + field), read(r + layout::R_POOL)) };
+                if text == 0 || text > at || crate::load::owner(self, text).is_some() {
+                    continue;
+                }
+                // SAFETY: the core's strings end with a zero.
+                let bytes = unsafe { apr::text(text) }.len() as u64 + 1;
+                if at - text < bytes {
+                    return self.lend(frame, pool, text, bytes).is_ok();
+                }
+            }
+        }
+        false
     }
 
     /// Remembers its data as it is now, for [`revive`](Self::revive).

@@ -6,6 +6,8 @@
 #include "http_log.h"
 #include "scoreboard.h"
 #include "apr_strings.h"
+#include "apr_buckets.h"
+#include "util_filter.h"
 
 extern module AP_MODULE_DECLARE_DATA hostile_module;
 
@@ -18,6 +20,41 @@ static int recurse(int n)
     room[0] = (char)n;
     depth = recurse(n + 1) + room[0];
     return depth;
+}
+
+/* Rings of buckets that the core would follow. */
+static void rings(request_rec *r, const char *what)
+{
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_bucket *e = apr_bucket_immortal_create("text", 4, bb->bucket_alloc);
+    static apr_bucket forged;
+
+    APR_BRIGADE_INSERT_TAIL(bb, e);
+    if (!strcmp(what, "ring"))
+        e->link.next = (apr_bucket *)((char *)r->connection + 8);
+    if (!strcmp(what, "twice"))
+        e->link.next = e;
+    if (!strcmp(what, "type")) {
+        static apr_bucket_type_t type;
+        type = *e->type;
+        type.destroy = (void (*)(void *))0x1234;
+        e->type = &type;
+    }
+    if (!strcmp(what, "longer"))
+        e->length = 1 << 20;
+    if (!strcmp(what, "elsewhere"))
+        e->data = r->connection;
+    if (!strcmp(what, "forged")) {
+        const char *text;
+        apr_size_t bytes;
+        forged = *e;
+        apr_bucket_read(&forged, &text, &bytes, APR_BLOCK_READ);
+    }
+    if (!strcmp(what, "freed-bucket")) {
+        apr_bucket_delete(e);
+        apr_bucket_destroy(e);
+    }
+    ap_pass_brigade(r->output_filters, bb);
 }
 
 static int hostile(request_rec *r)
@@ -89,6 +126,9 @@ static int hostile(request_rec *r)
             memset(apr_palloc(r->pool, 1 << 20), 1, 1 << 20);
     if (!strcmp(what, "jump"))
         ((void (*)(void))(apr_uintptr_t)0x4141)();
+    if (!strcmp(what, "characters"))
+        r->filename[0] = 'X';
+    rings(r, what);
     ap_set_content_type(r, "text/plain");
     ap_rputs("done", r);
     return OK;

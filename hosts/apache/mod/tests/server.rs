@@ -264,7 +264,7 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 20] = [
+const ATTACKS: [(&str, &str); 28] = [
     ("scoreboard", "Access of"),
     ("configuration", "memory of expires_module"),
     ("freed", "Access of"),
@@ -284,6 +284,14 @@ const ATTACKS: [(&str, &str); 20] = [
     ("recurse", "its stack is full"),
     ("allocate", "used up"),
     ("jump", "a call of 0x4141"),
+    ("characters", "Access of"),
+    ("ring", "in a brigade is no bucket"),
+    ("twice", "is in a brigade twice"),
+    ("type", "changed into something else"),
+    ("longer", "changed into something else"),
+    ("elsewhere", "changed into something else"),
+    ("forged", "is no bucket"),
+    ("freed-bucket", "is no bucket"),
     ("scoreboard", "hostile.c:"),
 ];
 
@@ -341,6 +349,8 @@ fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
         "table",
         "exit",
         "recurse",
+        "ring",
+        "type",
     ] {
         let mut server = Server::start(place, &lines, true);
         let pid = running::get(server.port, "/hostile/pid", &[]).body;

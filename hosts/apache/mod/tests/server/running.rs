@@ -156,6 +156,21 @@ fn content(root: &Path) {
         "saved.asis",
         "Status: 201 made\nContent-Type: text/plain\nX-As: is\n\nAs it is\n",
     );
+    write(
+        "words.txt",
+        &"the quick brown fox jumps over it\n".repeat(200),
+    );
+    write(
+        "whole.shtml",
+        "<!--#set var=\"x\" value=\"7\" --><p><!--#echo var=\"x\" -->\n\
+         <!--#if expr=\"$x = 7\" -->yes<!--#else -->no<!--#endif -->\n\
+         <!--#include virtual=\"page.txt\" --><!--#fsize file=\"page.txt\" -->\n\
+         <!--#echo encoding=\"none\" var=\"DOCUMENT_URI\" --></p>\n",
+    );
+    write(
+        "links.map",
+        "default /page.html\nrect /small.txt 0,0 10,10\n",
+    );
     write("big.txt", &"0123456789abcdef".repeat(4096));
     write("small.txt", &"0123456789abcdef".repeat(64));
     fs::create_dir_all(root.join("htdocs/list")).expect("made");

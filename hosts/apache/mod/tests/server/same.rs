@@ -141,6 +141,100 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// Cases of filters that change bodies, and of what is made of several pieces.
+const BODIES: &[Case] = &[
+    Case {
+        modules: &[
+            "substitute",
+            "sed",
+            "deflate",
+            "brotli",
+            "data",
+            "buffer",
+            "ratelimit",
+            "charset_lite",
+        ],
+        stock: &["mime", "filter", "env"],
+        lines: "TypesConfig {root}/mime.types\n\
+            <Location /words.txt>\nAddOutputFilterByType SUBSTITUTE;DEFLATE text/plain\nSubstitute s/quick/slow/n\nSubstitute \"s|br(o)wn|$1-red|i\"\n</Location>\n\
+            <Location /page.txt>\nSetOutputFilter SED\nOutputSed \"s/text/sentence/g\"\n</Location>\n\
+            <Location /page.html>\nSetOutputFilter BROTLI_COMPRESS\n</Location>\n<Location /image.gif>\nSetOutputFilter DATA\n</Location>\n\
+            <Location /big.txt>\nSetOutputFilter BUFFER\nCharsetSourceEnc ISO-8859-1\nCharsetDefault UTF-8\n</Location>\n\
+            <Location /small.txt>\nSetOutputFilter RATE_LIMIT\nSetEnv rate-limit 40\n</Location>\n",
+        requests: &[
+            ("/words.txt", &[]),
+            ("/words.txt", &[("Accept-Encoding", "gzip")]),
+            ("/page.txt", &[]),
+            ("/page.html", &[("Accept-Encoding", "br")]),
+            ("/page.html", &[]),
+            ("/image.gif", &[]),
+            ("/big.txt", &[]),
+            ("/small.txt", &[]),
+        ],
+    },
+    Case {
+        modules: &[
+            "include",
+            "asis",
+            "negotiation",
+            "imagemap",
+            "reflector",
+            "remoteip",
+            "reqtimeout",
+            "cern_meta",
+        ],
+        stock: &["mime"],
+        lines: "TypesConfig {root}/mime.types\nAddType text/html .shtml\nAddOutputFilter INCLUDES .shtml\nAddHandler send-as-is asis\n\
+            AddHandler imap-file map\nAddLanguage de .de\nAddLanguage en .en\nRemoteIPHeader X-For\nRequestReadTimeout header=20 body=20\nMetaFiles on\n\
+            <Directory {root}/htdocs>\nSSILegacyExprParser on\nOptions +Includes +MultiViews\n</Directory>\n\
+            <Location /reflect>\nSetHandler reflector\n</Location>\n",
+        requests: &[
+            ("/whole.shtml", &[]),
+            ("/saved.asis", &[]),
+            ("/note.html", &[("Accept-Language", "de")]),
+            ("/note", &[("Accept-Language", "en, de;q=0.5")]),
+            ("/links.map?5,5", &[]),
+            ("/links.map", &[]),
+            ("POST /reflect", &[("X-Any", "thing")]),
+            ("/page.html", &[("X-For", "192.0.2.7")]),
+        ],
+    },
+    Case {
+        modules: &[
+            "authn_anon",
+            "authz_owner",
+            "log_debug",
+            "log_forensic",
+            "dumpio",
+            "status",
+        ],
+        stock: &[
+            "auth_basic",
+            "authn_core",
+            "authz_user",
+            "authn_file",
+            "mime",
+        ],
+        lines: "TypesConfig {root}/mime.types\nLogMessage seen\nForensicLog {root}/forensic\nDumpIOInput On\nDumpIOOutput On\n\
+            <Location /secret>\nAuthType Basic\nAuthName secret\nAuthBasicProvider anon\nAnonymous user\nRequire valid-user\n</Location>\n\
+            <Location /sub>\nAuthType Basic\nAuthName owners\nAuthUserFile {root}/users\nRequire file-owner\n</Location>\n\
+            <Location /state>\nSetHandler server-status\n</Location>\n",
+        requests: &[
+            ("/secret/page.html", &[]),
+            (
+                "/secret/page.html",
+                &[("Authorization", "Basic dXNlcjp3b3Jk")],
+            ),
+            (
+                "/sub/index.html",
+                &[("Authorization", "Basic dXNlcjp3b3Jk")],
+            ),
+            ("/state?auto", &[]),
+            ("/page.html", &[]),
+        ],
+    },
+];
+
 fn lines(place: &Place, case: &Case, walled: bool) -> String {
     let mut lines = String::new();
     for name in case.stock {
@@ -186,6 +280,13 @@ fn answers(place: &Place, case: &Case, walled: bool) -> (Vec<Answer>, String) {
                 }
             }
             answer.body = answer.body.replace(&port, "PORT");
+            if path.starts_with("/state") {
+                // Figures differ, and so does the number of their digits.
+                let rows = answer.body.lines();
+                let names = rows.map(|row| row.split(':').next().unwrap_or_default());
+                answer.body = names.collect::<Vec<_>>().join("\n");
+                answer.headers.retain(|(name, _)| name != "content-length");
+            }
             answer
         })
         .collect();
@@ -193,7 +294,7 @@ fn answers(place: &Place, case: &Case, walled: bool) -> (Vec<Answer>, String) {
 }
 
 pub(crate) fn walled_modules_answer_as_stock_ones(place: &Place) {
-    for case in CASES {
+    for case in CASES.iter().chain(BODIES) {
         let (stock, _) = answers(place, case, false);
         let (walled, log) = answers(place, case, true);
         let requests = [case.requests, case.requests].concat();

@@ -1,0 +1,78 @@
+//! Rights on demand: what a policy gives in many places, and a module uses in few of them, is granted when a check refuses it.
+//!
+//! ```text
+//!   check ──► cold ──► trap ──► handler: the hook grants ──► cold, from its beginning: looks at the table again
+//! ```
+//!
+//! The hook decides. What is believed of the module's code is the verifier's: where the `cold` of a trap begins. Nothing but
+//! this one check leads there, and it changes only scratch registers, so it can be run again.
+
+use crate::core::Domain;
+use crate::gates::Here;
+use crate::instance;
+use crate::learn::as_host;
+use crate::operand;
+use crate::report::FaultKind;
+use mullion_word_table::Access;
+
+/// Is told the address, the bytes from there to the end of what the check covers, and whether to write.
+pub(crate) type Hook = Box<dyn Fn(u64, u64, bool) -> bool + Send + Sync>;
+
+impl Domain {
+    /// Asks `hook` when an access of the module is refused: with the first address without the right, the bytes from there to the
+    /// end of what the check covers, and whether it is to write. If it grants and says so, the access is looked at again. Otherwise
+    /// it is refused. Only the first hook counts.
+    ///
+    /// It runs in the handler of a signal, on a stack of 256 KiB, and holds up the module's call alone. It may take locks that are
+    /// not held while the module is called. It must not call into a domain; such a call is refused.
+    pub fn on_demand(&self, hook: impl Fn(u64, u64, bool) -> bool + Send + Sync + 'static) {
+        let _first = self.core.demand.set(Box::new(hook));
+    }
+}
+
+/// Whether the right was granted, and the thread looks again.
+///
+/// # Safety
+/// In the handler of a fault of the running domain.
+pub(crate) unsafe fn answered(
+    here: &mut Here,
+    kind: Option<FaultKind>,
+    registers: &[u64; 16],
+    context: &mut libc::ucontext_t,
+) -> bool {
+    // SAFETY: a domain runs.
+    let core = unsafe { (*here.domain).core() };
+    let Some(hook) = core
+        .demand
+        .get()
+        .filter(|_| kind == Some(FaultKind::Access))
+    else {
+        return false;
+    };
+    let went = &mut context.uc_mcontext.gregs[libc::REG_RIP as usize];
+    let colds = &core.module.parts.colds;
+    let at = (*went as u64).wrapping_sub(core.base);
+    let Ok(place) = colds.binary_search_by_key(&at, |(trap, _)| *trap) else {
+        return false;
+    };
+    let holder = instance::holder(here);
+    let Some(found) = operand::refused(core, holder, *went as u64, registers) else {
+        return false;
+    };
+    let (wanted, write) = match found.right {
+        2 => (Access::WRITE, true),
+        _ => (Access::READ, false),
+    };
+    // SAFETY: the domain that faulted runs on this thread, and its context says where it was.
+    let granted = unsafe {
+        as_host(here, registers[4], || {
+            hook(found.address, found.bytes, write)
+        })
+    };
+    // Without this a hook that grants something else would be asked for ever.
+    if !granted || !holder.view.allows(found.address, 1, wanted) {
+        return false;
+    }
+    *went = (core.base + colds[place].1) as i64;
+    true
+}

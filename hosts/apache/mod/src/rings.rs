@@ -1,0 +1,575 @@
+//! Brigades and buckets. Modules change the rings of buckets themselves, by macros, and call the functions of buckets' types by
+//! their addresses. So a module has rings of its own: each bucket and brigade of the core's that it may use is shown as a copy in
+//! the module's memory, and what it does with the copies is carried out when they come back.
+//!
+//! ```text
+//!   core's brigade ──(show)──► copies in the module's memory ──(take back)──► core's brigade
+//!        buckets: in rings of one, which no module reaches, as long as the module has the copies
+//! ```
+//!
+//! Nothing that a module writes is followed: each link is looked up among the copies that the module has. While code of a module
+//! runs, the core's brigades that it knows are empty.
+
+use crate::frame::Frame;
+use crate::layout::read;
+use crate::quick::Map;
+use crate::walled::{Answer, Walled, lock};
+
+/// Distances in a bucket; a brigade has its ring at `RING`, and its allocator at `ALLOCATOR`.
+const PREVIOUS: u64 = 8;
+const TYPE: u64 = 16;
+const LENGTH: u64 = 24;
+const START: u64 = 32;
+const DATA: u64 = 40;
+const FREE: u64 = 48;
+const BUCKET: u64 = 64;
+const RING: u64 = 8;
+
+/// A bucket that the module has, or has passed to the core in a call that has not returned.
+struct Bucket {
+    real: u64,
+    /// The pool with which it goes.
+    home: u64,
+    /// Type, length, start and data, as they were shown.
+    shown: [u64; 4],
+    /// In the core's hands.
+    is_out: bool,
+    /// No two buckets of a module have the same.
+    number: u64,
+}
+
+struct Brigade {
+    real: u64,
+    home: u64,
+}
+
+/// The rings of one module. Keys are addresses of copies, but for `copies`.
+#[derive(Default)]
+pub(crate) struct Rings {
+    buckets: Map<Bucket>,
+    brigades: Map<Brigade>,
+    /// By the core's buckets and brigades.
+    copies: Map<u64>,
+    /// What goes with a pool: copies.
+    homes: Map<Vec<u64>>,
+    free: Vec<u64>,
+    numbers: u64,
+}
+
+/// A call of the core with brigades and buckets of the module's.
+pub(crate) struct Passing<'f> {
+    frame: &'f Frame,
+    brigades: Vec<u64>,
+    /// Copies with their numbers.
+    out: Vec<(u64, u64)>,
+    /// Buckets outside of brigades.
+    alone: Vec<u64>,
+}
+
+/// # Safety
+/// It is memory of the core's, or a copy.
+unsafe fn write(at: u64, value: u64) {
+    // SAFETY: by the caller.
+    unsafe { (at as *mut u64).write(value) };
+}
+
+/// # Safety
+/// Both are elements of rings of the core's, or copies.
+unsafe fn link(first: u64, second: u64) {
+    // SAFETY: by the caller.
+    unsafe {
+        write(first, second);
+        write(second + PREVIOUS, first);
+    }
+}
+
+/// A ring's core elements from `first` on, up to `end`; each becomes a ring of its own.
+///
+/// # Safety
+/// It is a ring of the core's.
+unsafe fn take_apart(end: u64) -> Vec<u64> {
+    let mut all = Vec::new();
+    // SAFETY: by the caller.
+    unsafe {
+        let mut at = read(end);
+        while at != end {
+            let next = read(at);
+            all.push(at);
+            link(at, at);
+            at = next;
+        }
+        link(end, end);
+    }
+    all
+}
+
+/// Destroys a bucket of the core's.
+///
+/// # Safety
+/// It is in no ring.
+unsafe fn destroy(real: u64) {
+    // SAFETY: by the caller; types have their functions, and buckets theirs.
+    unsafe {
+        let (kind, free) = (read(real + TYPE), read(real + FREE));
+        let destroy: extern "C" fn(u64) = std::mem::transmute(read(kind + 16));
+        let free: extern "C" fn(u64) = std::mem::transmute(free);
+        destroy(read(real + DATA));
+        free(real);
+    }
+}
+
+impl Rings {
+    fn add(&mut self, home: u64, real: u64, copy: u64) {
+        self.copies.insert(real, copy);
+        self.homes.entry(home).or_default().push(copy);
+    }
+
+    fn remove(&mut self, copy: u64) -> Option<Bucket> {
+        let bucket = self.buckets.remove(&copy)?;
+        self.copies.remove(&bucket.real);
+        if let Some(home) = self.homes.get_mut(&bucket.home)
+            && let Some(at) = home.iter().rposition(|one| *one == copy)
+        {
+            home.swap_remove(at);
+        }
+        self.free.push(copy);
+        Some(bucket)
+    }
+
+    /// Whether it is an element of a ring of the module's.
+    fn is_element(&self, at: u64) -> bool {
+        self.buckets.contains_key(&at) || self.brigades.contains_key(&at.wrapping_sub(RING))
+    }
+
+    /// What goes with a pool, to be destroyed by the caller.
+    pub(crate) fn forget(&mut self, pool: u64) -> Vec<u64> {
+        let mut left = Vec::new();
+        for copy in self.homes.remove(&pool).unwrap_or_default() {
+            if let Some(brigade) = self.brigades.remove(&copy) {
+                self.copies.remove(&brigade.real);
+                self.free.push(copy);
+            } else if let Some(bucket) = self.buckets.remove(&copy) {
+                self.copies.remove(&bucket.real);
+                self.free.push(copy);
+                if !bucket.is_out {
+                    left.push(bucket.real);
+                }
+            }
+        }
+        left
+    }
+}
+
+/// Buckets that a module has left behind when their pool goes.
+pub(crate) fn destroy_all(left: Vec<u64>) {
+    for real in left {
+        // SAFETY: the module had it, so it is in a ring of its own.
+        unsafe { destroy(real) };
+    }
+}
+
+impl Walled {
+    /// Memory for a copy.
+    fn slot(&'static self, rings: &mut Rings) -> Answer<u64> {
+        if rings.free.is_empty() {
+            let (at, bytes) = self.chunk()?;
+            rings
+                .free
+                .extend((0..bytes / BUCKET).map(|n| at + BUCKET * n));
+        }
+        rings.free.pop().ok_or_else(|| "no memory".to_owned())
+    }
+
+    /// The module's copy of a bucket that is in a ring of its own.
+    fn show(&'static self, rings: &mut Rings, home: u64, real: u64) -> Answer<u64> {
+        let copy = match rings.copies.get(&real) {
+            Some(copy) => *copy,
+            None => {
+                let copy = self.slot(rings)?;
+                rings.add(home, real, copy);
+                copy
+            }
+        };
+        rings.numbers += 1;
+        let number = rings.numbers;
+        let bucket = rings.buckets.entry(copy).or_insert(Bucket {
+            real,
+            home,
+            shown: [0; 4],
+            is_out: false,
+            number,
+        });
+        bucket.is_out = false;
+        // SAFETY: it is a bucket of the core's, and a copy is the module's memory, which is as large.
+        unsafe {
+            for (at, shown) in bucket.shown.iter_mut().enumerate() {
+                *shown = read(real + TYPE + 8 * at as u64);
+            }
+            (copy as *mut u8).copy_from_nonoverlapping(real as *const u8, BUCKET as usize);
+            link(copy, copy);
+        }
+        Ok(copy)
+    }
+
+    /// What the module has changed of a bucket: it may make it shorter.
+    ///
+    /// # Safety
+    /// `copy` is the copy of `bucket`.
+    unsafe fn changed(copy: u64, bucket: &mut Bucket) -> Answer<()> {
+        // SAFETY: by the caller.
+        unsafe {
+            let now = [TYPE, LENGTH, START, DATA].map(|at| read(copy + at));
+            if now == bucket.shown {
+                return Ok(());
+            }
+            let ([kind, length, start, data], [was, all, first, same]) = (now, bucket.shown);
+            let inside = start >= first
+                && start
+                    .checked_add(length)
+                    .is_some_and(|end| end <= first.saturating_add(all));
+            // Metadata has no length.
+            if kind != was || data != same || !inside || all == u64::MAX {
+                return Err("a bucket was changed into something else".to_owned());
+            }
+            write(bucket.real + LENGTH, length);
+            write(bucket.real + START, start);
+            bucket.shown = now;
+        }
+        Ok(())
+    }
+
+    /// The module's copy of a brigade of the core's, with what is in that.
+    pub(crate) fn show_brigade(&'static self, frame: &Frame, home: u64, real: u64) -> Answer<u64> {
+        self.pool(frame, home)?;
+        let mut rings = lock(&self.rings);
+        let copy = match rings.copies.get(&real) {
+            Some(copy) => *copy,
+            None => {
+                let copy = self.slot(&mut rings)?;
+                // SAFETY: a brigade has four words, and a copy room for eight.
+                unsafe {
+                    (copy as *mut u64).copy_from_nonoverlapping(real as *const u64, 4);
+                    link(copy + RING, copy + RING);
+                }
+                rings.brigades.insert(copy, Brigade { real, home });
+                rings.add(home, real, copy);
+                copy
+            }
+        };
+        self.show_ring(&mut rings, copy)?;
+        Ok(copy)
+    }
+
+    /// Moves what is in the core's brigade to the module's copy.
+    fn show_ring(&'static self, rings: &mut Rings, copy: u64) -> Answer<()> {
+        let Some(Brigade { real, home }) = rings.brigades.get(&copy) else {
+            return Ok(());
+        };
+        let (real, home) = (*real, *home);
+        let sentinel = copy + RING;
+        // SAFETY: the core's ring, and copies of the module's.
+        unsafe {
+            let buckets = take_apart(real + RING);
+            // One that the module has seen already keeps what it has.
+            if buckets.is_empty() {
+                return Ok(());
+            }
+            let mut last = sentinel;
+            for bucket in buckets {
+                let shown = self.show(rings, home, bucket)?;
+                link(last, shown);
+                last = shown;
+            }
+            link(last, sentinel);
+        }
+        Ok(())
+    }
+
+    /// A brigade of the module's, as the core has it: with all that is in the module's ring.
+    fn take_back(&'static self, passing: &mut Passing<'_>, copy: u64) -> Answer<u64> {
+        let mut rings = lock(&self.rings);
+        let rings = &mut *rings;
+        let Some(Brigade { real, home }) = rings.brigades.get(&copy) else {
+            return Err(format!(
+                "{copy:#x} is no brigade that the module was given or has made"
+            ));
+        };
+        let (real, home, sentinel) = (*real, *home, copy + RING);
+        // Another thread serves another request.
+        if !(passing.frame.has_pool(home) || self.knows_pool(home)) {
+            return Err(format!("{copy:#x} is a brigade of another request"));
+        }
+        if passing.brigades.contains(&copy) {
+            return Ok(real);
+        }
+        // SAFETY: the copies are the module's memory, and each was looked up; the ring is the core's.
+        unsafe {
+            let mut at = read(sentinel);
+            let mut last = read(real + RING + PREVIOUS);
+            while at != sentinel {
+                let next = match rings.buckets.get(&at) {
+                    Some(_) => read(at),
+                    None => return Err(format!("{at:#x} in a brigade is no bucket")),
+                };
+                let Some(bucket) = rings.buckets.get_mut(&at).filter(|bucket| !bucket.is_out)
+                else {
+                    return Err(format!("{at:#x} is in a brigade twice"));
+                };
+                Walled::changed(at, bucket)?;
+                bucket.is_out = true;
+                passing.out.push((at, bucket.number));
+                link(last, bucket.real);
+                last = bucket.real;
+                link(last, real + RING);
+                at = next;
+            }
+            link(sentinel, sentinel);
+        }
+        passing.brigades.push(copy);
+        Ok(real)
+    }
+
+    /// Puts back into the core's brigade what the module has left in its copy.
+    pub(crate) fn end_brigade(&'static self, frame: &Frame, copy: u64) -> Answer<()> {
+        let mut passing = Passing::new(frame);
+        self.take_back(&mut passing, copy)?;
+        let mut rings = lock(&self.rings);
+        for (copy, _) in passing.out.drain(..) {
+            rings.remove(copy);
+        }
+        Ok(())
+    }
+
+    /// A brigade of the core's goes out of the module's sight.
+    pub(crate) fn hide_brigade(&self, copy: u64) {
+        let mut rings = lock(&self.rings);
+        if let Some(brigade) = rings.brigades.remove(&copy) {
+            rings.copies.remove(&brigade.real);
+            if let Some(home) = rings.homes.get_mut(&brigade.home) {
+                home.retain(|one| *one != copy);
+            }
+            rings.free.push(copy);
+        }
+    }
+}
+
+impl<'f> Passing<'f> {
+    pub(crate) fn new(frame: &'f Frame) -> Passing<'f> {
+        Passing {
+            frame,
+            brigades: Vec::new(),
+            out: Vec::new(),
+            alone: Vec::new(),
+        }
+    }
+
+    /// What the core gets for a brigade.
+    pub(crate) fn brigade(&mut self, copy: u64) -> Answer<u64> {
+        self.frame.walled.take_back(self, copy)
+    }
+
+    /// What the core gets for a bucket, or for the end of a brigade that is passed, too.
+    pub(crate) fn bucket(&mut self, copy: u64) -> Answer<u64> {
+        let walled = self.frame.walled;
+        let mut rings = lock(&walled.rings);
+        if let Some(brigade) = rings.brigades.get(&copy.wrapping_sub(RING))
+            && self.brigades.contains(&copy.wrapping_sub(RING))
+        {
+            return Ok(brigade.real + RING);
+        }
+        let passed = self.out.iter().any(|(one, _)| *one == copy);
+        let found = rings.buckets.get_mut(&copy);
+        let Some(bucket) = found.filter(|bucket| passed || !bucket.is_out) else {
+            return Err(format!(
+                "{copy:#x} is no bucket that the module was given or has made"
+            ));
+        };
+        if !passed {
+            if !(self.frame.has_pool(bucket.home) || walled.knows_pool(bucket.home)) {
+                return Err(format!("{copy:#x} is a bucket of another request"));
+            }
+            // SAFETY: it is the copy of this bucket.
+            unsafe { Walled::changed(copy, bucket)? };
+            bucket.is_out = true;
+            self.out.push((copy, bucket.number));
+            self.alone.push(copy);
+        }
+        Ok(bucket.real)
+    }
+
+    /// The core has returned: the module sees its brigades and buckets as they are now. What the core has kept is gone.
+    pub(crate) fn end(&mut self) -> Answer<()> {
+        let walled = self.frame.walled;
+        let mut rings = lock(&walled.rings);
+        let rings = &mut *rings;
+        for copy in self.brigades.drain(..) {
+            walled.show_ring(rings, copy)?;
+        }
+        for copy in self.alone.drain(..) {
+            walled.show_alone(rings, copy)?;
+        }
+        for (copy, number) in self.out.drain(..) {
+            let found = rings.buckets.get(&copy);
+            if found.is_some_and(|bucket| bucket.is_out && bucket.number == number) {
+                rings.remove(copy);
+            }
+        }
+        Ok(())
+    }
+
+    /// The module's copy of what the core has made, or of the end of a brigade.
+    pub(crate) fn made(&self, real: u64) -> Answer<u64> {
+        let walled = self.frame.walled;
+        if real == 0 {
+            return Ok(0);
+        }
+        let mut rings = lock(&walled.rings);
+        let end = rings.copies.get(&real.wrapping_sub(RING));
+        if let Some(copy) = end.filter(|copy| rings.brigades.contains_key(copy)) {
+            return Ok(copy + RING);
+        }
+        if let Some(copy) = rings.copies.get(&real) {
+            return Ok(*copy);
+        }
+        drop(rings);
+        let home = self.frame.home().ok_or("a bucket without a request")?;
+        walled.pool(self.frame, home)?;
+        rings = lock(&walled.rings);
+        // SAFETY: it was just made, and is in no ring.
+        unsafe { link(real, real) };
+        walled.show(&mut rings, home, real)
+    }
+
+    /// The module's copy of a brigade that the core has made in a pool.
+    pub(crate) fn made_brigade(&self, home: u64, real: u64) -> Answer<u64> {
+        match real {
+            0 => Ok(0),
+            real => self.frame.walled.show_brigade(self.frame, home, real),
+        }
+    }
+}
+
+impl Walled {
+    /// A bucket that was passed alone: what the core has put behind it comes behind the copy.
+    fn show_alone(&'static self, rings: &mut Rings, copy: u64) -> Answer<()> {
+        let Some(bucket) = rings.buckets.get_mut(&copy) else {
+            return Ok(());
+        };
+        let (real, home) = (bucket.real, bucket.home);
+        // SAFETY: what is in the ring with the bucket is the core's. Of the copies, each was looked up.
+        unsafe {
+            let (before, after) = (read(copy + PREVIOUS), read(copy));
+            let more = take_apart(real);
+            self.show(rings, home, real)?;
+            // A bucket that was taken out of a ring still has the links that it had there.
+            let is_linked = rings.is_element(after)
+                && rings.is_element(before)
+                && read(before) == copy
+                && read(after + PREVIOUS) == copy;
+            let mut last = copy;
+            for real in more {
+                let shown = self.show(rings, home, real)?;
+                link(last, shown);
+                last = shown;
+            }
+            if is_linked {
+                link(before, copy);
+                link(last, after);
+            } else if last != copy {
+                link(last, copy);
+            } else {
+                write(copy, after);
+                write(copy + PREVIOUS, before);
+            }
+        }
+        Ok(())
+    }
+
+    /// The bucket is set aside: it goes with another pool from now on.
+    fn move_home(&'static self, frame: &Frame, copy: u64, pool: u64) -> Answer<()> {
+        self.pool(frame, pool)?;
+        let mut rings = lock(&self.rings);
+        let Some(bucket) = rings.buckets.get_mut(&copy) else {
+            return Ok(());
+        };
+        let old = std::mem::replace(&mut bucket.home, pool);
+        if let Some(home) = rings.homes.get_mut(&old) {
+            home.retain(|one| *one != copy);
+        }
+        rings.homes.entry(pool).or_default().push(copy);
+        Ok(())
+    }
+}
+
+/// Functions of buckets' types, by their place in the type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Of {
+    Destroy = 16,
+    Read = 24,
+    SetAside = 32,
+    Split = 40,
+    Copy = 48,
+    /// Not of the type: of the bucket.
+    Free,
+}
+
+/// A module calls a function of a bucket by an address.
+pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
+    let walled = frame.walled;
+    let [copy, b, c, d, ..] = arguments;
+    match of {
+        // Its argument is the data. All is done when the bucket itself is freed, which comes next.
+        Of::Destroy => return Ok(0),
+        Of::Free => {
+            let mut rings = lock(&walled.rings);
+            let known = rings.buckets.get(&copy).filter(|bucket| !bucket.is_out);
+            let known = known.is_some_and(|bucket| {
+                frame.has_pool(bucket.home) || walled.knows_pool(bucket.home)
+            });
+            let bucket = known.then(|| rings.remove(copy)).flatten();
+            drop(rings);
+            let bucket = bucket.ok_or_else(|| format!("{copy:#x} is no bucket of the module"))?;
+            // SAFETY: the module had it, so it is in a ring of its own.
+            unsafe { destroy(bucket.real) };
+            return Ok(0);
+        }
+        _ => {}
+    }
+    let mut passing = Passing::new(frame);
+    match of {
+        Of::Read => {
+            walled.must_write(b, 8)?;
+            walled.must_write(c, 8)?;
+        }
+        Of::SetAside => walled.pool(frame, b)?,
+        Of::Copy => walled.must_write(b, 8)?,
+        _ => {}
+    }
+    let real = passing.bucket(copy)?;
+    // SAFETY: the bucket's own type has the function, with these parameters; what it writes are words of the module's, or ours.
+    let (status, made) = unsafe {
+        let function = read(read(real + TYPE) + of as u64);
+        let mut made = 0u64;
+        let status = match of {
+            Of::Copy => {
+                let copy: extern "C" fn(u64, *mut u64) -> i32 = std::mem::transmute(function);
+                copy(real, &mut made)
+            }
+            _ => {
+                let any: extern "C" fn(u64, u64, u64, u64) -> i32 = std::mem::transmute(function);
+                any(real, b, c, d)
+            }
+        };
+        (status, made)
+    };
+    passing.end()?;
+    if of == Of::Copy && status == 0 {
+        let copy = passing.made(made)?;
+        // SAFETY: the module may write there.
+        unsafe { write(b, copy) };
+    }
+    if of == Of::SetAside && status == 0 {
+        walled.move_home(frame, copy, b)?;
+    }
+    Ok(status as u32 as u64)
+}

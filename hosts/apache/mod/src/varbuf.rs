@@ -1,0 +1,215 @@
+//! httpd's buffers that grow (`ap_varbuf`). Modules write into them themselves, so they are the module's memory, and what httpd does
+//! with them is done here, with the module's rights.
+
+use crate::apr;
+use crate::call::mediate;
+use crate::frame::Frame;
+use crate::layout::read;
+use crate::walled::Answer;
+
+const BYTES: u64 = 40;
+const UNKNOWN: u64 = u64::MAX;
+
+struct Buffer {
+    at: u64,
+    pool: u64,
+    text: u64,
+    /// Room, without the zero at the end.
+    room: u64,
+    used: u64,
+}
+
+impl Buffer {
+    fn read(frame: &Frame, at: u64) -> Answer<Buffer> {
+        frame.walled.must_write(at, BYTES)?;
+        // SAFETY: the module may write, and so read, there.
+        let [text, room, used, pool] = [0, 8, 16, 24].map(|part| unsafe { read(at + part) });
+        let mut buffer = Buffer {
+            at,
+            pool,
+            text,
+            room,
+            used,
+        };
+        frame.walled.pool(frame, pool)?;
+        if room > 0 {
+            frame.walled.must_write(text, room.saturating_add(1))?;
+        }
+        if used == UNKNOWN {
+            // SAFETY: the module may read so much there.
+            buffer.used = unsafe { libc::strnlen(text as *const _, room as usize) } as u64;
+        }
+        match buffer.used <= room {
+            true => Ok(buffer),
+            false => Err("a buffer holds more than it has room for".to_owned()),
+        }
+    }
+
+    fn write(&self) {
+        let words = [
+            (0, self.text),
+            (8, self.room),
+            (16, self.used),
+            (24, self.pool),
+        ];
+        for (part, value) in words {
+            // SAFETY: `read` has seen that the module may write there.
+            unsafe { ((self.at + part) as *mut u64).write(value) };
+        }
+    }
+
+    fn grow(&mut self, frame: &Frame, room: u64) -> Answer<()> {
+        if room <= self.room {
+            return Ok(());
+        }
+        let room = room.max(self.room.saturating_mul(2)).max(31);
+        let to = frame
+            .walled
+            .take(frame, self.pool, room.saturating_add(1))?;
+        // SAFETY: it was just taken, and the module may read its own text.
+        unsafe {
+            if self.used > 0 {
+                let used = self.used as usize;
+                (to as *mut u8).copy_from_nonoverlapping(self.text as *const u8, used);
+            }
+            (to as *mut u8).add(self.used as usize).write(0);
+        }
+        (self.text, self.room) = (to, room);
+        Ok(())
+    }
+
+    fn append(&mut self, frame: &Frame, from: u64, bytes: u64) -> Answer<()> {
+        let sum = self.used.checked_add(bytes).ok_or("a text is too long")?;
+        self.grow(frame, sum)?;
+        // SAFETY: there is room, and the module may read what it passes.
+        unsafe {
+            let end = (self.text as *mut u8).add(self.used as usize);
+            end.copy_from(from as *const u8, bytes as usize);
+            end.add(bytes as usize).write(0);
+        }
+        self.used = sum;
+        Ok(())
+    }
+}
+
+pub(crate) extern "C" fn ap_varbuf_init(pool: u64, at: u64, room: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(at, BYTES)?;
+        frame.walled.pool(frame, pool)?;
+        let mut buffer = Buffer {
+            at,
+            pool,
+            text: 0,
+            room: 0,
+            used: 0,
+        };
+        // An empty one, too, has a zero.
+        buffer.grow(frame, room.max(1))?;
+        // SAFETY: the module may write there.
+        unsafe { ((at + 32) as *mut u64).write(0) };
+        buffer.write();
+        Ok(0)
+    })
+}
+
+pub(crate) extern "C" fn ap_varbuf_grow(at: u64, room: u64) -> u64 {
+    mediate(|frame| {
+        let mut buffer = Buffer::read(frame, at)?;
+        buffer.grow(frame, room)?;
+        buffer.write();
+        Ok(0)
+    })
+}
+
+/// Its memory goes with its pool.
+pub(crate) extern "C" fn ap_varbuf_free(at: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(at, BYTES)?;
+        for part in [0, 8, 16] {
+            // SAFETY: the module may write there.
+            unsafe { ((at + part) as *mut u64).write(0) };
+        }
+        Ok(0)
+    })
+}
+
+pub(crate) extern "C" fn ap_varbuf_strmemcat(at: u64, from: u64, bytes: u64) -> u64 {
+    mediate(|frame| {
+        if bytes != 0 {
+            let mut buffer = Buffer::read(frame, at)?;
+            buffer.append(frame, from, bytes)?;
+            buffer.write();
+        }
+        Ok(0)
+    })
+}
+
+/// A copy of it all, between two other texts.
+pub(crate) extern "C" fn ap_varbuf_pdup(
+    pool: u64,
+    at: u64,
+    before: u64,
+    before_bytes: u64,
+    behind: u64,
+    behind_bytes: u64,
+    bytes: u64,
+) -> u64 {
+    mediate(|frame| {
+        let buffer = Buffer::read(frame, at)?;
+        let pieces = [
+            (before, before_bytes),
+            (buffer.text, buffer.used),
+            (behind, behind_bytes),
+        ];
+        let sum = pieces
+            .iter()
+            .try_fold(1u64, |sum, (_, more)| sum.checked_add(*more));
+        let to = frame
+            .walled
+            .take(frame, pool, sum.ok_or("a text is too long")?)?;
+        let mut used = 0u64;
+        for (from, bytes) in pieces.iter().filter(|(_, bytes)| *bytes != 0) {
+            // SAFETY: it was just taken, and the module may read what it passes.
+            unsafe {
+                let to = (to as *mut u8).add(used as usize);
+                to.copy_from_nonoverlapping(*from as *const u8, *bytes as usize);
+            }
+            used += bytes;
+        }
+        // SAFETY: as above.
+        unsafe { (to as *mut u8).add(used as usize).write(0) };
+        if bytes != 0 {
+            frame.walled.must_write(bytes, 8)?;
+            // SAFETY: the module may write there.
+            unsafe { (bytes as *mut u64).write(used) };
+        }
+        Ok(to)
+    })
+}
+
+/// What a pattern's match makes of a text, behind what there is.
+pub(crate) extern "C" fn ap_varbuf_regsub(
+    at: u64,
+    input: u64,
+    source: u64,
+    count: u64,
+    matches: u64,
+    most: u64,
+) -> u64 {
+    mediate(|frame| {
+        let mut buffer = Buffer::read(frame, at)?;
+        let real = apr::symbol("ap_pregsub_ex").ok_or("the server does not have it")?;
+        let mut made = 0u64;
+        // SAFETY: it is httpd's function, with a word of ours for its result; it reads what the module may read.
+        let real: extern "C" fn(u64, *mut u64, u64, u64, u64, u64, u64) -> i32 =
+            unsafe { std::mem::transmute(real) };
+        let status = real(buffer.pool, &mut made, input, source, count, matches, most);
+        if status == 0 && made != 0 {
+            // SAFETY: httpd's strings end with a zero.
+            let bytes = unsafe { apr::text(made) }.len() as u64;
+            buffer.append(frame, made, bytes)?;
+            buffer.write();
+        }
+        Ok(status as u32 as u64)
+    })
+}
