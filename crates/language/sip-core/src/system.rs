@@ -226,6 +226,54 @@ pub(crate) fn futex_wait_any(words: &[FutexWait], limit: Option<Duration>) -> bo
     !refused.contains(&woken)
 }
 
+/// Takes the calling thread out of Linux's restartable sequences, into which the C library enters every thread.
+///
+/// Linux writes to a registered thread's area each time when the thread comes back from another one: 200 cycles.
+/// `sched_getcpu` asks Linux instead from then on, as the C library does where Linux has none of this. A C library that enters
+/// no thread, or another length than is known here, leaves all as it is.
+#[cfg(all(target_env = "gnu", target_arch = "x86_64", not(miri)))]
+pub(crate) fn leave_restartable_sequences() {
+    /// What the C library entered: the least that Linux takes. Then what this Linux has use for.
+    const LENGTHS: [libc::c_ulong; 2] = [32, AT_RSEQ_FEATURE_SIZE];
+    const AT_RSEQ_FEATURE_SIZE: libc::c_ulong = 27;
+    const UNREGISTER: usize = 1;
+    /// Of every program on x86-64.
+    const SIGNATURE: usize = 0x5305_3053;
+    // SAFETY: names of symbols; nothing is called.
+    let offset = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()) };
+    if offset.is_null() {
+        return;
+    }
+    // SAFETY: the C library's variable of that name is a `ptrdiff_t`, which stays as it is from the program's start.
+    let offset = unsafe { offset.cast::<isize>().read() };
+    // SAFETY: takes nothing. It is the thread pointer, which the offset counts from.
+    let area = (unsafe { libc::pthread_self() } as usize).wrapping_add_signed(offset);
+    for length in LENGTHS {
+        let length = match length {
+            // SAFETY: takes a number.
+            AT_RSEQ_FEATURE_SIZE => unsafe { libc::getauxval(length) }.next_multiple_of(32),
+            length => length,
+        };
+        // SAFETY: this ends writing to the calling thread's own area, and Linux compares the area with the one that it knows.
+        let said = unsafe {
+            libc::syscall(
+                libc::SYS_rseq,
+                area,
+                length as libc::c_uint,
+                UNREGISTER,
+                SIGNATURE,
+            )
+        };
+        if said == 0 {
+            return;
+        }
+    }
+}
+
+/// Elsewhere no thread is entered, as far as is known.
+#[cfg(not(all(target_env = "gnu", target_arch = "x86_64", not(miri))))]
+pub(crate) fn leave_restartable_sequences() {}
+
 /// The processors that this program may use.
 pub(crate) fn cores() -> Vec<usize> {
     // SAFETY: the set is plain data and written before it is read.

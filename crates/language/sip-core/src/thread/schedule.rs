@@ -63,6 +63,7 @@ impl Worker {
             system::pin(core);
             self.processor.set(core as u32 + 1);
         }
+        system::leave_restartable_sequences();
         signals::prepare_thread();
         // What crates above make here is the host's: no process has run yet.
         hooks::worker_begins();
