@@ -13,6 +13,8 @@ fn listed() -> BTreeMap<String, Vec<String>> {
     let row = |row: &str| {
         let cells: Vec<&str> = row.split(" | ").collect();
         assert_eq!(cells.len(), 3, "a name, its crates, its meaning: {row}");
+        let has_one = !cells[2].contains("Two meanings") && !cells[2].contains("Not looked at");
+        assert!(has_one, "one name, one meaning; rename one of them: {row}");
         let in_marks = |cell: &str| -> Vec<String> {
             let marked = cell.split('`').skip(1).step_by(2);
             marked.map(str::to_owned).collect()

@@ -3,7 +3,9 @@
 use super::answer::Question;
 use anyhow::{Context, Result, ensure};
 use mullion_loader::{Asked, Authoriser, Imports, Instance, Loaded};
-use mullion_runtime::{Access, Arguments, Claimed, Entry, Limits, LinkOptions, PAGE, SharedPages};
+use mullion_runtime::{
+    Access, CallArguments, Claimed, Entry, Limits, LinkOptions, PAGE, SharedPages,
+};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -158,7 +160,7 @@ impl Member {
         let called = self
             .instance
             .domain()
-            .call(entry, &Arguments::new(integers));
+            .call(entry, &CallArguments::new(integers));
         Ok(called?.integer)
     }
 
@@ -196,7 +198,7 @@ fn export(instance: &Instance, name: &str) -> Result<Entry> {
 /// Where the extension's buffer lies in every window. It calls the domain.
 fn buffer(instance: &Instance) -> Result<u64> {
     let domain = instance.domain();
-    let place = domain.call(export(instance, "place")?, &Arguments::default())?;
+    let place = domain.call(export(instance, "place")?, &CallArguments::default())?;
     let offset = domain.memory().offset(Claimed(place.integer));
     offset.context("the extension's buffer is not in its window")
 }

@@ -4,7 +4,7 @@ use super::answer::{Measured, timed};
 use super::domains::{CHAIN, Domains, Member, load};
 use anyhow::{Context, Result, bail};
 use mullion_loader::Instance;
-use mullion_runtime::{Access, Arguments, Limits, PAGE};
+use mullion_runtime::{Access, CallArguments, Limits, PAGE};
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -160,7 +160,7 @@ impl RunTime {
                         let entry = made
                             .domain()
                             .entry(mullion_runtime::Claimed(base + offset))?;
-                        made.domain().call(entry, &Arguments::default())?;
+                        made.domain().call(entry, &CallArguments::default())?;
                     }
                     batch.push(made);
                 }
@@ -181,7 +181,7 @@ impl RunTime {
 
     fn fault(&mut self, in_turn: bool, count: u64) -> Result<Duration> {
         let who = self.who(in_turn);
-        let arguments = Arguments::default();
+        let arguments = CallArguments::default();
         each(&mut self.domains.all[..who], count, |member| {
             // Not by `Member::call`, whose error takes a backtrace of this program if the
             // environment asks for it.
@@ -287,13 +287,13 @@ pub(crate) fn turn(row: &str) -> (&str, bool) {
 fn calls(members: &[Member], count: u64) -> Result<()> {
     // Not by `cycle`: of one domain it would be measured with the call.
     if let [one] = members {
-        let (domain, arguments) = (one.instance.domain(), Arguments::default());
+        let (domain, arguments) = (one.instance.domain(), CallArguments::default());
         for _ in 0..count {
             black_box(domain.call(one.entries.nothing, &arguments)?);
         }
         return Ok(());
     }
-    let arguments = Arguments::default();
+    let arguments = CallArguments::default();
     turns(members, count, |member| {
         let domain = member.instance.domain();
         black_box(domain.call(member.entries.nothing, &arguments)?);

@@ -13,7 +13,7 @@ use crate::control::{ModuleStatus, module_status};
 use crate::forward::{ChangeError, Forwarder, is_theirs};
 use crate::module::{LoadError, Module};
 use mullion::trust::challenge::{
-    Challenge, Event, Frame, ProtocolError, Proven, Request, Session, body_length,
+    Challenge, ChallengeMessage, Event, ProtocolError, Proven, Request, Session, body_length,
 };
 use mullion::trust::keynote::Work;
 use mullion::trust::{Decision, DocumentError, PublicKey};
@@ -275,14 +275,14 @@ fn serve_one(
                     Err(refused @ Refused::Wire(_)) => (Status::NotUnderstood, refusal(&refused)),
                     Err(refused) => (Status::Refused, refusal(&refused)),
                 };
-                Frame::Answer {
+                ChallengeMessage::Answer {
                     counter: request.counter,
                     status: status as u8,
                     body: wire::encode(&object, &[]),
                 }
             }
             Err(error) => {
-                let farewell = Frame::Answer {
+                let farewell = ChallengeMessage::Answer {
                     counter: 0,
                     status: Status::NotUnderstood as u8,
                     body: wire::encode(&json!({ "error": error.to_string() }), &[]),
@@ -301,14 +301,14 @@ fn next(
     stream: &mut UnixStream,
     input: &mut Vec<u8>,
     begun: Instant,
-) -> io::Result<Option<Result<Frame, ProtocolError>>> {
+) -> io::Result<Option<Result<ChallengeMessage, ProtocolError>>> {
     let mut piece = [0; 16 << 10];
     loop {
         if let Some(bytes) = body_length(input).filter(|bytes| *bytes > FRAME) {
             let error = ProtocolError::TooLong { bytes, most: FRAME };
             return Ok(Some(Err(error)));
         }
-        match Frame::decode(input) {
+        match ChallengeMessage::decode(input) {
             Ok(Some((frame, length))) => {
                 input.drain(..length);
                 return Ok(Some(Ok(frame)));

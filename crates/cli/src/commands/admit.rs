@@ -7,7 +7,7 @@ use crate::output::{outln, sayln};
 use anyhow::Context as _;
 use mullion_trust::keynote::Work;
 use mullion_trust::log::Log;
-use mullion_trust::module_type::Mechanism;
+use mullion_trust::module_type::WallKind;
 use mullion_trust::{Limit, Policy, Refusal, Request, Sha256Digest, decide};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     imports: Vec<String>,
     /// The mechanism: window, word, language, process [default: the best granted].
     #[arg(long)]
-    mechanism: Option<Mechanism>,
+    mechanism: Option<WallKind>,
     /// Append the decision to the policy's log.
     #[arg(long)]
     log: bool,

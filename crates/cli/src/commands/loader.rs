@@ -7,9 +7,9 @@ use crate::units;
 use anyhow::{Context as _, bail};
 use mullion_loader::{Authoriser, Imports};
 use mullion_metrics::{Metrics, prometheus};
-use mullion_runtime::{Claimed, Clock, End, GateCall, HostFunction};
+use mullion_runtime::{CallEnd, Claimed, Clock, GateCall, HostFunction};
 use mullion_service::wire::{Call, List, Operation, Restart, Unload};
-use mullion_service::{Address, Gauge, Listener, Rules, Server, Settings, Stopper};
+use mullion_service::{Address, Gauge, Rules, Server, ServiceListener, Settings, Stopper};
 use mullion_system::{Grants, Receiver, Streams, System};
 use mullion_trust::challenge::FRAME;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -212,10 +212,10 @@ impl Serve {
         let strict = authoriser.policy().is_some();
         let mut listeners = Vec::new();
         if let Some(path) = &self.socket {
-            listeners.push(Listener::bind(&Address::Unix(path.clone()))?);
+            listeners.push(ServiceListener::bind(&Address::Unix(path.clone()))?);
         }
         if let Some(address) = self.listen {
-            listeners.push(Listener::bind(&Address::Tcp(address))?);
+            listeners.push(ServiceListener::bind(&Address::Tcp(address))?);
         }
         more_descriptors();
         let defaults = Settings::default();
@@ -389,7 +389,7 @@ fn imports(module: u64) -> Imports {
 /// Bytes of a module's line that are written.
 const LINE: u64 = 1024;
 
-fn log(module: u64, caller: &mut GateCall<'_>) -> Result<u64, End> {
+fn log(module: u64, caller: &mut GateCall<'_>) -> Result<u64, CallEnd> {
     let [text, length, ..] = caller.integers();
     let piece = caller.memory().piece(Claimed(text), length.min(LINE));
     let mut bytes = vec![0; length.min(LINE) as usize];

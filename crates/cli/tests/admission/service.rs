@@ -11,7 +11,7 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use mullion_service::wire::{self, List, Operation};
-use mullion_trust::challenge::{Frame, Request, VERSION};
+use mullion_trust::challenge::{ChallengeMessage, Request, VERSION};
 use mullion_trust::grant::Grant;
 use mullion_trust::{PublicKey, SecretKey};
 
@@ -576,14 +576,14 @@ impl Peer {
         }
     }
 
-    fn send(&mut self, frame: &Frame) {
+    fn send(&mut self, frame: &ChallengeMessage) {
         self.stream.write_all(&frame.encode()).expect("sent");
     }
 
-    fn receive(&mut self) -> Frame {
+    fn receive(&mut self) -> ChallengeMessage {
         let mut piece = [0; 4096];
         loop {
-            if let Some((frame, length)) = Frame::decode(&self.input).expect("a frame") {
+            if let Some((frame, length)) = ChallengeMessage::decode(&self.input).expect("a frame") {
                 self.input.drain(..length);
                 return frame;
             }
@@ -600,7 +600,7 @@ fn a_thousand_clients_at_once_among_silent_and_slow_ones() {
     let service = Service::new("", &[], &[]);
     let path = service.world.path("s");
     let key = SecretKey::generate().expect("a key");
-    let hello = Frame::Hello {
+    let hello = ChallengeMessage::Hello {
         version: VERSION,
         key: key.public(),
     };
@@ -617,7 +617,7 @@ fn a_thousand_clients_at_once_among_silent_and_slow_ones() {
     let mut nonces = std::collections::HashSet::new();
     let mut challenges = Vec::new();
     for peer in &mut peers {
-        let Frame::Challenge(challenge) = peer.receive() else {
+        let ChallengeMessage::Challenge(challenge) = peer.receive() else {
             panic!("no challenge");
         };
         assert!(nonces.insert(challenge.nonce), "a nonce came twice");
@@ -626,7 +626,7 @@ fn a_thousand_clients_at_once_among_silent_and_slow_ones() {
     for (peer, challenge) in peers.iter_mut().zip(&challenges) {
         let body = wire::encode(&List {}, &[]);
         let list = Operation::List as u8;
-        peer.send(&Frame::Request(Request::sign(
+        peer.send(&ChallengeMessage::Request(Request::sign(
             challenge, 1, list, body, &key,
         )));
     }
@@ -635,7 +635,7 @@ fn a_thousand_clients_at_once_among_silent_and_slow_ones() {
         assert!(
             matches!(
                 &answer,
-                Frame::Answer {
+                ChallengeMessage::Answer {
                     counter: 1,
                     status: 0,
                     ..

@@ -4,7 +4,7 @@ use crate::pointers::place;
 use crate::status::{Failure, Status, guarded};
 use crate::table::{self, Handle, Object};
 use crate::value::{self, Value};
-use mullion_host::Arguments;
+use mullion_host::CallArguments;
 use std::sync::Arc;
 
 /// # Safety
@@ -18,7 +18,7 @@ unsafe extern "C" fn mullion_call_start(
     call: *mut Handle,
 ) -> Status {
     guarded(|| {
-        let mut given = Arguments::default();
+        let mut given = CallArguments::default();
         // SAFETY: null, or what mullion.h says, for the call: `arguments` so many values.
         unsafe { value::arguments(arguments, count, &mut given) }?;
         // SAFETY: null, or what mullion.h says, for the call: `call` a place for the result, `limits` a structure

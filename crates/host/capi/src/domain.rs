@@ -8,7 +8,7 @@ use crate::table::{self, Handle, Object};
 use crate::value::{self, HostArguments, Pointer, User, Value};
 use mullion_host as host;
 use mullion_host::{
-    Arguments, BoxedError, Buffer, CallLimits, Callback, Callee, Caller, Class, DomainBuilder,
+    BoxedError, Buffer, CallArguments, CallLimits, Callback, Callee, Caller, Class, DomainBuilder,
     DomainMemory, Export, Identity, Ptr, RawArguments, RawResult, Returned, Target,
 };
 use std::cell::Cell;
@@ -198,7 +198,7 @@ impl Domain {
     pub(crate) fn call_pointer(
         &self,
         function: Pointer,
-        arguments: &Arguments,
+        arguments: &CallArguments,
     ) -> Result<Returned, Failure> {
         let function = Callback::<fn()>::from_address(function.address);
         self.within(|target| function.call_raw(target, arguments))
@@ -298,7 +298,7 @@ impl Function {
     #[inline]
     pub(crate) fn call(
         &self,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
         take: impl FnOnce(&Returned),
     ) -> Result<(), Failure> {
@@ -311,7 +311,7 @@ impl Function {
     /// Calls it on a thread of its own.
     pub(crate) fn start(
         &self,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
     ) -> Result<host::Call<Returned>, Failure> {
         self.with(|one| {
@@ -346,7 +346,7 @@ impl Exported {
     #[inline]
     fn call(
         &self,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
         take: impl FnOnce(&Returned),
     ) -> Result<(), Failure> {

@@ -43,7 +43,7 @@ mod value;
 mod header_tests;
 
 use domain::{Domain, Exported, Function};
-use mullion_host::{Arguments, Buffer, Imports};
+use mullion_host::{Buffer, CallArguments, Imports};
 use pointers::{bytes, place, string, text};
 use policy::{file_of, host};
 use recipe::{Recipe, change};
@@ -367,7 +367,7 @@ unsafe extern "C" fn mullion_call_limited(
     result: *mut Value,
 ) -> Status {
     guarded(|| {
-        let mut given = Arguments::default();
+        let mut given = CallArguments::default();
         // SAFETY: null, or what mullion.h says, for the call: `arguments` so many values.
         unsafe { value::arguments(arguments, count, &mut given) }?;
         // SAFETY: `result` is null or where the host wants the result, by mullion.h.
@@ -395,7 +395,7 @@ unsafe extern "C" fn mullion_call_pointer(
 ) -> Status {
     guarded(|| {
         let domain = table::find(domain, Object::domain)?;
-        let mut given = Arguments::default();
+        let mut given = CallArguments::default();
         // SAFETY: null, or what mullion.h says, for the call: `arguments` so many values.
         unsafe { value::arguments(arguments, count, &mut given) }?;
         // SAFETY: `result` is null or where the host wants the result, by mullion.h.

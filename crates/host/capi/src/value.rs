@@ -1,7 +1,7 @@
 //! Values and structures as `mullion.h` lays them out.
 
 use crate::status::Failure;
-use mullion_host::{Arguments, Class, Clock, Permission, Returned};
+use mullion_host::{CallArguments, Class, Clock, Permission, Returned};
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
@@ -280,7 +280,7 @@ pub(crate) unsafe fn classes(types: *const u32, count: usize) -> Result<Vec<Clas
 pub(crate) unsafe fn arguments(
     values: *const Value,
     count: usize,
-    arguments: &mut Arguments,
+    arguments: &mut CallArguments,
 ) -> Result<(), Failure> {
     if count > MOST {
         return Err(Failure::argument("a call has at most eight arguments"));

@@ -7,7 +7,9 @@ use crate::held;
 use crate::identity::Identity;
 use crate::image::Image;
 use crate::state::State;
-use mullion_runtime::{Arguments, BadAddress, CallLimits, Claimed, Entry, Memory, Returned, Using};
+use mullion_runtime::{
+    BadAddress, CallArguments, CallLimits, Claimed, Entry, Memory, Returned, Using,
+};
 use std::sync::Arc;
 
 /// The right to use a domain's memory: while there is one, the domain stays.
@@ -113,7 +115,7 @@ impl Access<'_> {
     pub(crate) fn call(
         &self,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, Error> {
         let called = held::invocation(|| match (&self.0, limits) {

@@ -9,7 +9,7 @@ use crate::import::{Behind, Imports};
 use crate::link;
 use crate::output::Lines;
 use crate::state::State;
-use mullion_runtime::{End, HostFunction, Limits};
+use mullion_runtime::{CallEnd, HostFunction, Limits};
 use mullion_system::{Grants, Mount, Streams, System};
 use std::any::Any;
 use std::sync::Arc;
@@ -204,7 +204,10 @@ impl Recipe {
                 let (import, domain) = (name.to_owned(), context.identity.name().to_owned());
                 Some(Arc::new(move |_| {
                     let (import, domain) = (import.clone(), domain.clone());
-                    Err(End::Refused(Box::new(Error::Unlinked { domain, import })))
+                    Err(CallEnd::Refused(Box::new(Error::Unlinked {
+                        domain,
+                        import,
+                    })))
                 }))
             }
             None => system.filter(|_| name == SYSTEM).map(System::import),

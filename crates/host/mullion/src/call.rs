@@ -7,7 +7,7 @@
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::terms::Terms;
-use mullion_runtime::{Arguments, Canceller, Returned};
+use mullion_runtime::{CallArguments, Canceller, Returned};
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
@@ -147,7 +147,7 @@ impl Running {
     pub(crate) fn new(
         domain: &Domain,
         export: usize,
-        arguments: Arguments,
+        arguments: CallArguments,
         mut terms: Terms,
     ) -> Result<Self, Error> {
         // Beside those of the function, which end its other calls too.

@@ -5,7 +5,7 @@ use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Registers, Value};
-use mullion_runtime::{Arguments, Returned};
+use mullion_runtime::{CallArguments, Returned};
 use std::fmt;
 use std::marker::PhantomData;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -44,7 +44,7 @@ impl<F> Callback<F> {
     pub fn call_raw(
         self,
         within: &impl DomainMemory,
-        arguments: &Arguments,
+        arguments: &CallArguments,
     ) -> Result<Returned, Error> {
         let access = within.access()?;
         let entry = access.entry(self.address)?;

@@ -10,7 +10,7 @@ use crate::identity::{self, Identity};
 use crate::image::Image;
 use crate::signature::Signature;
 use crate::value::sealed::Sealed;
-use mullion_runtime::End;
+use mullion_runtime::CallEnd;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -110,11 +110,11 @@ impl<'a> Caller<'a> {
     /// To be returned by the host function, which makes a fault of it.
     pub fn charge_output(&self, bytes: u64) -> Result<(), Error> {
         self.raw.charge_output(bytes).map_err(|end| match end {
-            End::OutputLimit { granted } => Error::OutputLimit {
+            CallEnd::OutputLimit { granted } => Error::OutputLimit {
                 domain: self.name().to_owned(),
                 granted,
             },
-            End::Exit(status) => Error::Exit {
+            CallEnd::Exit(status) => Error::Exit {
                 domain: self.name().to_owned(),
                 status,
             },

@@ -8,7 +8,7 @@ use crate::image::Image;
 use crate::output::Lines;
 use crate::state::State;
 use crate::terms::Terms;
-use mullion_runtime::{Arguments, Canceller, DomainNumber, Entry, Returned, Used, Using};
+use mullion_runtime::{CallArguments, Canceller, DomainNumber, Entry, Returned, Used, Using};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -218,7 +218,7 @@ impl Domain {
     pub(crate) fn call(
         &self,
         export: usize,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         terms: Option<&Terms>,
     ) -> Result<Returned, Error> {
         if terms.is_some() || tracing::enabled!(target: "mullion::call", tracing::Level::TRACE) {
@@ -240,7 +240,7 @@ impl Domain {
     fn call_unusual(
         &self,
         export: usize,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         terms: Option<&Terms>,
     ) -> Result<Returned, Error> {
         let guard = match self.core.state.enter() {

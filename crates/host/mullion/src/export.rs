@@ -6,7 +6,7 @@ use crate::domain_memory::DomainMemory;
 use crate::error::Error;
 use crate::image::Image;
 use crate::terms::Terms;
-use mullion_runtime::{Arguments, CallLimits, Returned};
+use mullion_runtime::{CallArguments, CallLimits, Returned};
 use mullion_symbols::{Class, Unknown as UnknownType};
 
 /// An export of an image, to be called in any domain of it, with registers for
@@ -56,7 +56,7 @@ impl Export {
     pub fn call(
         &self,
         within: &impl DomainMemory,
-        arguments: &Arguments,
+        arguments: &CallArguments,
     ) -> Result<Returned, Error> {
         self.call_limited(within, arguments, None)
     }
@@ -69,7 +69,7 @@ impl Export {
     pub fn call_limited(
         &self,
         within: &impl DomainMemory,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, Error> {
         if let Some(domain) = within.outside() {
@@ -92,7 +92,7 @@ impl Export {
     pub fn start(
         &self,
         domain: &Domain,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
     ) -> Result<Call<Returned>, Error> {
         let number = self.number_in(domain.image())?;

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::signature::Signature;
 use crate::terms::Terms;
 use crate::value::{Outcome, Registers, Value};
-use mullion_runtime::{Arguments, CallLimits, Canceller};
+use mullion_runtime::{CallArguments, CallLimits, Canceller};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl<F: Signature> Function<F> {
         self.terms.as_ref()?.limits
     }
 
-    fn begin(&self, arguments: Arguments) -> Result<Running, Error> {
+    fn begin(&self, arguments: CallArguments) -> Result<Running, Error> {
         Running::new(&self.domain, self.export, arguments, self.terms())
     }
 

@@ -6,14 +6,14 @@ use crate::context::Context;
 use crate::error::{BoxedError, Error};
 use crate::value::sealed::Sealed;
 use crate::value::{Outcome, Taker, Value};
-use mullion_runtime::End;
+use mullion_runtime::CallEnd;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 /// A function of the list, whatever its type.
 pub(crate) type Import =
-    Arc<dyn Fn(&mut mullion_runtime::GateCall<'_>, &Context) -> Result<u64, End> + Send + Sync>;
+    Arc<dyn Fn(&mut mullion_runtime::GateCall<'_>, &Context) -> Result<u64, CallEnd> + Send + Sync>;
 
 /// The functions that a host offers to an image, by name. What is not in the list
 /// does not exist for it.
@@ -165,10 +165,10 @@ pub struct RawResult {
 
 /// How a host function's error ends the invocation.
 #[cold]
-fn refused(error: BoxedError) -> End {
+fn refused(error: BoxedError) -> CallEnd {
     match error.downcast_ref() {
-        Some(Error::OutputLimit { granted, .. }) => End::OutputLimit { granted: *granted },
-        _ => End::Refused(error),
+        Some(Error::OutputLimit { granted, .. }) => CallEnd::OutputLimit { granted: *granted },
+        _ => CallEnd::Refused(error),
     }
 }
 
@@ -177,12 +177,12 @@ pub trait Answer: Sealed {
     #[doc(hidden)]
     type Outcome: Outcome;
     #[doc(hidden)]
-    fn into_result(self) -> Result<Self::Outcome, End>;
+    fn into_result(self) -> Result<Self::Outcome, CallEnd>;
 }
 
 impl<V: Outcome> Answer for V {
     type Outcome = V;
-    fn into_result(self) -> Result<V, End> {
+    fn into_result(self) -> Result<V, CallEnd> {
         Ok(self)
     }
 }
@@ -190,7 +190,7 @@ impl<V: Outcome> Answer for V {
 impl<V: Outcome, E> Sealed for Result<V, E> {}
 impl<V: Outcome, E: Into<BoxedError> + 'static> Answer for Result<V, E> {
     type Outcome = V;
-    fn into_result(self) -> Result<V, End> {
+    fn into_result(self) -> Result<V, CallEnd> {
         self.map_err(|error| refused(error.into()))
     }
 }

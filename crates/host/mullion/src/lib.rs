@@ -139,7 +139,7 @@ pub use mullion_metrics::CONTENT_TYPE as PROMETHEUS_TYPE;
 /// What [`snapshot`] gives, and pictures of it.
 pub use mullion_picture as picture;
 pub use mullion_runtime::{
-    Access as Permission, Arguments, Attempt, CallLimits, Canceller, Cause, Clock, Counts,
+    Access as Permission, Attempt, CallArguments, CallLimits, Canceller, Cause, Clock, Counts,
     FaultKind, LimitKind, Limits, Registers, Returned, ShareError, start_audit,
 };
 pub use mullion_symbols::{Class, Location, Unknown as UnknownType};

@@ -10,7 +10,7 @@ use crate::function::Function;
 use crate::image::Image;
 use crate::signature::Signature;
 use crate::value::{Outcome, Registers, Value};
-use mullion_runtime::{Arguments, Returned};
+use mullion_runtime::{CallArguments, Returned};
 use mullion_symbols::Class;
 use std::fmt;
 use std::marker::PhantomData;
@@ -165,7 +165,7 @@ impl<F: Signature> LiveFunction<F> {
 }
 
 impl<F> LiveFunction<F> {
-    fn call_raw(&self, arguments: &Arguments) -> Result<Returned, Error> {
+    fn call_raw(&self, arguments: &CallArguments) -> Result<Returned, Error> {
         let serving = self.live.serving();
         serving
             .domain

@@ -1,6 +1,6 @@
 //! A domain's standard output and error, as lines of the host's log.
 
-use mullion_runtime::End;
+use mullion_runtime::CallEnd;
 use mullion_system::Stream;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -53,7 +53,7 @@ impl Lines {
     /// What the system interface hands the bytes to.
     pub(crate) fn receiver(self: &Arc<Self>, domain: &str) -> mullion_system::Receiver {
         let (lines, domain) = (self.clone(), domain.to_owned());
-        Arc::new(move |stream, bytes| -> Result<(), End> {
+        Arc::new(move |stream, bytes| -> Result<(), CallEnd> {
             lines.write(&domain, stream, bytes);
             Ok(())
         })

@@ -11,7 +11,7 @@ use crate::identity::Identity;
 use crate::image::Image;
 use crate::import::Imports;
 use mullion_loader::{Admitted, Start};
-use mullion_runtime::{Arguments, Entry, Limits};
+use mullion_runtime::{CallArguments, Entry, Limits};
 use mullion_system::{Grants, Mount, Streams};
 #[cfg(feature = "trust")]
 use mullion_trust::Decision;
@@ -52,7 +52,7 @@ pub struct ProgramBuilder<'a> {
 pub struct ProgramRun {
     domain: Domain,
     entry: Entry,
-    arguments: Arguments,
+    arguments: CallArguments,
 }
 
 /// How a program ended.

@@ -7,7 +7,7 @@ use crate::held;
 use crate::image::Image;
 use crate::output::Lines;
 use mullion_loader::{Instance, LoadError, Start};
-use mullion_runtime::{Arguments, AroundThreadEnd, Claimed, Entry};
+use mullion_runtime::{AroundThreadEnd, CallArguments, Claimed, Entry};
 use mullion_system::System;
 use std::sync::{Arc, OnceLock};
 
@@ -47,7 +47,7 @@ impl State {
     }
 
     /// Where the first call of a life enters, and with what.
-    pub(crate) fn begin(&self, start: &Start) -> Result<(Entry, Arguments), LoadError> {
+    pub(crate) fn begin(&self, start: &Start) -> Result<(Entry, CallArguments), LoadError> {
         self.instance.begin(start)
     }
 

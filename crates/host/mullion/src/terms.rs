@@ -1,6 +1,6 @@
 //! What ends a function's calls, beside the limits of its domain.
 
-use mullion_runtime::{Arguments, CallError, CallLimits, Canceller, Entry, Returned};
+use mullion_runtime::{CallArguments, CallError, CallLimits, Canceller, Entry, Returned};
 
 /// What ends a function's calls, beside the limits of its domain.
 #[derive(Clone, Default)]
@@ -30,7 +30,7 @@ impl Terms {
         &self,
         domain: &mullion_runtime::WindowDomain,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
     ) -> Result<Returned, Box<CallError>> {
         match (&self.limits, &*self.cancellers) {
             (None, []) => domain.call(entry, arguments),

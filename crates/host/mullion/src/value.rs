@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use mullion_runtime::{Arguments, BadAddress, End, GateCall, Returned};
+use mullion_runtime::{BadAddress, CallArguments, CallEnd, GateCall, Returned};
 use mullion_symbols::Class;
 
 pub(crate) mod sealed {
@@ -158,8 +158,8 @@ impl Registers {
     }
 
     #[inline]
-    pub(crate) fn finish(&self) -> Arguments {
-        let arguments = Arguments::new(&self.integers[..self.used.0]);
+    pub(crate) fn finish(&self) -> CallArguments {
+        let arguments = CallArguments::new(&self.integers[..self.used.0]);
         match self.used.1 {
             0 => arguments,
             count => arguments.with_doubles(&self.doubles[..count]),
@@ -185,7 +185,7 @@ impl<'a, 'b> Taker<'a, 'b> {
     }
 
     #[inline]
-    pub(crate) fn next<V: Value>(&mut self) -> Result<V, End> {
+    pub(crate) fn next<V: Value>(&mut self) -> Result<V, CallEnd> {
         if V::IS_VECTOR {
             self.used.1 += 1;
             return Ok(V::from_raw(self.caller.double(self.used.1 - 1).to_bits()));
@@ -200,8 +200,8 @@ impl<'a, 'b> Taker<'a, 'b> {
 
 /// The domain's stack pointer leads nowhere.
 #[cold]
-fn no_stack(context: &Context, bad: BadAddress) -> End {
-    End::Refused(Box::new(Error::Memory {
+fn no_stack(context: &Context, bad: BadAddress) -> CallEnd {
+    CallEnd::Refused(Box::new(Error::Memory {
         domain: context.identity.name().to_owned(),
         address: bad.address.0,
         length: bad.length,

@@ -24,7 +24,7 @@ const HEAD: usize = 5;
 
 /// A message between client and loader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Frame {
+pub enum ChallengeMessage {
     /// Client, first: the version and the key that it will prove.
     Hello {
         /// [`VERSION`].
@@ -195,19 +195,19 @@ impl Request {
     }
 }
 
-impl Frame {
+impl ChallengeMessage {
     /// The frame's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let (kind, body) = match self {
-            Frame::Hello { version, key } => {
+            ChallengeMessage::Hello { version, key } => {
                 (1, [&version.to_be_bytes()[..], key.as_bytes()].concat())
             }
-            Frame::Challenge(challenge) => {
+            ChallengeMessage::Challenge(challenge) => {
                 let lifetime = challenge.lifetime_ms.to_be_bytes();
                 (2, [&challenge.nonce[..], &lifetime].concat())
             }
-            Frame::Request(request) => {
+            ChallengeMessage::Request(request) => {
                 let counter = request.counter.to_be_bytes();
                 let parts = [
                     &counter[..],
@@ -217,7 +217,7 @@ impl Frame {
                 ];
                 (3, parts.concat())
             }
-            Frame::Answer {
+            ChallengeMessage::Answer {
                 counter,
                 status,
                 body,
@@ -262,8 +262,8 @@ impl Frame {
     /// `None` if more must come.
     ///
     /// # Errors
-    /// As [`Frame::length`].
-    pub fn decode(input: &[u8]) -> Result<Option<(Frame, usize)>, ProtocolError> {
+    /// As [`ChallengeMessage::length`].
+    pub fn decode(input: &[u8]) -> Result<Option<(ChallengeMessage, usize)>, ProtocolError> {
         let Some(length) = Self::length(input)? else {
             return Ok(None);
         };
@@ -275,8 +275,8 @@ impl Frame {
     /// not in memory twice.
     ///
     /// # Errors
-    /// As [`Frame::length`].
-    pub fn of(mut bytes: Vec<u8>) -> Result<Frame, ProtocolError> {
+    /// As [`ChallengeMessage::length`].
+    pub fn of(mut bytes: Vec<u8>) -> Result<ChallengeMessage, ProtocolError> {
         if Self::length(&bytes)? != Some(bytes.len()) {
             return Err(ProtocolError::Length);
         }
@@ -285,25 +285,25 @@ impl Frame {
         }
         let before = HEAD + 8 + 1 + 64;
         let frame = Self::from_body(3, &bytes[HEAD..before]).ok_or(ProtocolError::Length)?;
-        let Frame::Request(mut request) = frame else {
+        let ChallengeMessage::Request(mut request) = frame else {
             return Err(ProtocolError::Length);
         };
         bytes.drain(..before);
         request.body = bytes;
-        Ok(Frame::Request(request))
+        Ok(ChallengeMessage::Request(request))
     }
 
-    fn from_body(kind: u8, body: &[u8]) -> Option<Frame> {
+    fn from_body(kind: u8, body: &[u8]) -> Option<ChallengeMessage> {
         if kind == 1 {
             let (version, key) = body.split_first_chunk()?;
-            return Some(Frame::Hello {
+            return Some(ChallengeMessage::Hello {
                 version: u16::from_be_bytes(*version),
                 key: PublicKey::from_bytes(key.try_into().ok()?),
             });
         }
         if kind == 2 {
             let (nonce, lifetime) = body.split_first_chunk()?;
-            return Some(Frame::Challenge(Challenge {
+            return Some(ChallengeMessage::Challenge(Challenge {
                 nonce: *nonce,
                 lifetime_ms: u32::from_be_bytes(lifetime.try_into().ok()?),
             }));
@@ -312,14 +312,14 @@ impl Frame {
         let counter = u64::from_be_bytes(*counter);
         let (&code, rest) = rest.split_first()?;
         if kind == 4 {
-            return Some(Frame::Answer {
+            return Some(ChallengeMessage::Answer {
                 counter,
                 status: code,
                 body: rest.to_vec(),
             });
         }
         let (signature, rest) = rest.split_first_chunk()?;
-        Some(Frame::Request(Request {
+        Some(ChallengeMessage::Request(Request {
             counter,
             operation: code,
             body: rest.to_vec(),
@@ -348,7 +348,7 @@ enum State {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// Send this.
-    Send(Frame),
+    Send(ChallengeMessage),
     /// The owner of `key` asks this, provably, on this connection, now.
     Asked {
         /// Whose possession has been proven.
@@ -375,21 +375,25 @@ impl Session {
     ///
     /// # Errors
     /// Why the exchange ends.
-    pub fn receive(&mut self, frame: Frame, now: Duration) -> Result<Event, ProtocolError> {
+    pub fn receive(
+        &mut self,
+        frame: ChallengeMessage,
+        now: Duration,
+    ) -> Result<Event, ProtocolError> {
         let state = std::mem::replace(&mut self.state, State::Closed);
         let lifetime = Duration::from_millis(self.challenge.lifetime_ms.into());
         if now.saturating_sub(self.made) >= lifetime {
             return Err(ProtocolError::Expired);
         }
         match (state, frame) {
-            (State::Hello, Frame::Hello { version, key }) => {
+            (State::Hello, ChallengeMessage::Hello { version, key }) => {
                 if version != VERSION {
                     return Err(ProtocolError::Version(version));
                 }
                 self.state = State::Requests { key, due: 1 };
-                Ok(Event::Send(Frame::Challenge(self.challenge)))
+                Ok(Event::Send(ChallengeMessage::Challenge(self.challenge)))
             }
-            (State::Requests { key, due }, Frame::Request(request)) => {
+            (State::Requests { key, due }, ChallengeMessage::Request(request)) => {
                 self.check(&key, due, &request)?;
                 self.state = State::Requests { key, due: due + 1 };
                 Ok(Event::Asked {

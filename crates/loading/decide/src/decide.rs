@@ -21,7 +21,7 @@ use crate::clock;
 use crate::key::PublicKey;
 use crate::keynote::{Answer, Attributes, Exhausted, Principal, Query, QueryError, Store, Work};
 use crate::limits::{Limit, Limits};
-use crate::module_type::{Mechanism, ModuleType, Protection, Verification};
+use crate::module_type::{ModuleType, Protection, Verification, WallKind};
 use crate::names::Names;
 use crate::policy::{COMPILE, LOAD, Policy};
 use crate::record::{RecordError, Sha256Digest, VerifiedRecord};
@@ -63,7 +63,7 @@ pub struct Request {
     /// of the type's imports is found out.
     pub imports: Option<Vec<String>>,
     /// The mechanism that is wanted; `None`: the best that is granted.
-    pub mechanism: Option<Mechanism>,
+    pub mechanism: Option<WallKind>,
     /// Limits that the requesters are content with.
     pub limits: Limits,
     /// More attributes, for conditions to look at.
@@ -112,7 +112,7 @@ pub struct Decision {
     /// The names that the image may import, sorted.
     pub imports: Vec<String>,
     /// What puts the wall up.
-    pub mechanism: Mechanism,
+    pub mechanism: WallKind,
     /// What the image must at least be confined in: what its record says, which
     /// is no less than the type demands.
     pub protection: Protection,
@@ -185,7 +185,7 @@ pub enum Reason {
     Import(String),
     /// A mechanism that the type does not have.
     #[error("the module type does not allow the mechanism {0}")]
-    Mechanism(Mechanism),
+    Mechanism(WallKind),
     /// An attribute that the loader sets.
     #[error("the attribute `{0}` is set by the loader and cannot be given")]
     Attribute(String),
@@ -366,7 +366,7 @@ struct Granted {
     answer: Answer,
     limits: Limits,
     imports: Vec<String>,
-    mechanism: Mechanism,
+    mechanism: WallKind,
 }
 
 impl Asker<'_> {
@@ -475,7 +475,7 @@ impl Asker<'_> {
 
     fn with_mechanism(
         &self,
-        mechanism: Mechanism,
+        mechanism: WallKind,
         work: &mut Work,
     ) -> Result<Result<Granted, Box<Refusal>>, Box<Refusal>> {
         let requesters = &self.request.requesters;

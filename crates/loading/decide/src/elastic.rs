@@ -6,7 +6,7 @@
 
 use crate::document::{Document, DocumentError};
 use crate::limits::Limit;
-use crate::module_type::{Language, Mechanism, is_symbol};
+use crate::module_type::{Language, WallKind, is_symbol};
 use crate::record::Sha256Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,11 +29,11 @@ pub enum Wall {
 impl Wall {
     /// What may put this wall up.
     #[must_use]
-    pub fn mechanism(self) -> Mechanism {
+    pub fn mechanism(self) -> WallKind {
         match self {
-            Wall::Language => Mechanism::Language,
-            Wall::LanguageAndWindow => Mechanism::Window,
-            Wall::LanguageAndProcess => Mechanism::Process,
+            Wall::Language => WallKind::Language,
+            Wall::LanguageAndWindow => WallKind::Window,
+            Wall::LanguageAndProcess => WallKind::Process,
         }
     }
 }
@@ -51,7 +51,7 @@ pub enum Memory {
 
 /// The mother language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Base {
+pub enum BaseLanguage {
     /// ISO C11.
     #[default]
     C,
@@ -73,10 +73,10 @@ pub enum Of {
 impl Of {
     /// Whether this language is among them.
     #[must_use]
-    pub fn has(self, base: Base) -> bool {
+    pub fn has(self, base: BaseLanguage) -> bool {
         match self {
-            Of::C => base == Base::C,
-            Of::Rust => base == Base::Rust,
+            Of::C => base == BaseLanguage::C,
+            Of::Rust => base == BaseLanguage::Rust,
             Of::Both => true,
         }
     }
@@ -256,7 +256,7 @@ pub struct Environment {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Elastic {
     /// The mother language.
-    pub base: Base,
+    pub base: BaseLanguage,
     /// Who writes programs of the type; of Rust alone.
     pub authors: Authors,
     /// The wall that the type wants.
@@ -298,8 +298,10 @@ impl Elastic {
         }
         !rule.is_optional()
             || self.forbid.contains(&rule)
-            || (self.base == Base::Rust && self.forbids_in_rust(rule))
-            || (self.base == Base::C && self.memory == Memory::Checked && CHECKED.contains(&rule))
+            || (self.base == BaseLanguage::Rust && self.forbids_in_rust(rule))
+            || (self.base == BaseLanguage::C
+                && self.memory == Memory::Checked
+                && CHECKED.contains(&rule))
             || (rule == Rule::IndirectCalls
                 && (self.forbid.contains(&Rule::Recursion) || self.bounds_loops()))
             || (rule == Rule::IndirectCalls && self.stack.is_some())
@@ -379,11 +381,11 @@ pub(crate) fn read(
     span: std::ops::Range<usize>,
     table: ElasticTable,
     language: Language,
-    mechanisms: &Spanned<Vec<Mechanism>>,
+    mechanisms: &Spanned<Vec<WallKind>>,
 ) -> Result<Elastic, DocumentError> {
     let base = match language {
-        Language::C => Base::C,
-        Language::Rust => Base::Rust,
+        Language::C => BaseLanguage::C,
+        Language::Rust => BaseLanguage::Rust,
         _ => {
             let problem = format!("there is no elastic language for `{language}`");
             let hint = "language = \"c\" or \"rust\"; without the table [elastic] a type's language is not judged";
@@ -391,11 +393,11 @@ pub(crate) fn read(
         }
     };
     let wall = wall(document, base, table.wall, mechanisms)?;
-    if let (Base::C, Some(authors)) = (base, &table.authors) {
+    if let (BaseLanguage::C, Some(authors)) = (base, &table.authors) {
         let problem = "`authors` is about holes in rustc";
         return Err(document.error(Some(authors.span()), problem, "leave it out of a type of C"));
     }
-    if let (Base::Rust, Some(memory)) = (base, &table.memory) {
+    if let (BaseLanguage::Rust, Some(memory)) = (base, &table.memory) {
         let problem = "the memory of Rust is checked by its own rules";
         return Err(document.error(
             Some(memory.span()),
@@ -404,8 +406,8 @@ pub(crate) fn read(
         ));
     }
     let memory = match (base, table.memory) {
-        (Base::Rust, _) => Memory::Checked,
-        (Base::C, memory) => memory.map(Spanned::into_inner).unwrap_or_default(),
+        (BaseLanguage::Rust, _) => Memory::Checked,
+        (BaseLanguage::C, memory) => memory.map(Spanned::into_inner).unwrap_or_default(),
     };
     let mut forbid = BTreeSet::new();
     for rule in table.forbid {
@@ -461,16 +463,16 @@ pub(crate) fn read(
 
 fn wall(
     document: &Document<'_>,
-    base: Base,
+    base: BaseLanguage,
     wall: Option<Spanned<Wall>>,
-    mechanisms: &Spanned<Vec<Mechanism>>,
+    mechanisms: &Spanned<Vec<WallKind>>,
 ) -> Result<Wall, DocumentError> {
     let at = wall.as_ref().map(Spanned::span);
     let wall = wall.map(Spanned::into_inner).unwrap_or_default();
     if wall == Wall::Language {
         let problem = match base {
-            Base::C => "C is no wall: code in it can reach whatever its process can",
-            Base::Rust => "no host loads code behind the language alone",
+            BaseLanguage::C => "C is no wall: code in it can reach whatever its process can",
+            BaseLanguage::Rust => "no host loads code behind the language alone",
         };
         let hint = "language-and-window, or language-and-process";
         return Err(document.error(at, problem, hint));

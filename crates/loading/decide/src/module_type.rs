@@ -28,7 +28,7 @@ pub enum Protection {
 /// What puts the wall up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mechanism {
+pub enum WallKind {
     /// A window of the address space and rewritten code.
     Window,
     /// Checks of each word in a shared address space.
@@ -83,7 +83,7 @@ macro_rules! spelled_as_in_files {
         }
     )*};
 }
-spelled_as_in_files!(Protection, Mechanism, Verification, Language);
+spelled_as_in_files!(Protection, WallKind, Verification, Language);
 
 /// A module type.
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ pub struct ModuleType {
     /// What the image must at least be confined in.
     pub protection: Protection,
     /// What may put the wall up, the best first; at least one.
-    pub mechanisms: Vec<Mechanism>,
+    pub mechanisms: Vec<WallKind>,
     /// Whether the code is verified.
     pub verification: Verification,
     /// The names that an image may import, sorted.
@@ -119,7 +119,7 @@ struct TypeFile {
     description: String,
     language: Language,
     protection: Protection,
-    mechanism: Spanned<Vec<Mechanism>>,
+    mechanism: Spanned<Vec<WallKind>>,
     #[serde(default)]
     verification: Verification,
     #[serde(default)]

@@ -17,7 +17,7 @@ use crate::admitted::{Admitted, Code};
 use mullion_decide::challenge::Proven;
 use mullion_decide::event::refused;
 use mullion_decide::keynote::{Attributes, Store, Work, parse_each};
-use mullion_decide::module_type::{Mechanism, Protection};
+use mullion_decide::module_type::{Protection, WallKind};
 use mullion_decide::names::Names;
 use mullion_decide::{
     Decision, DocumentError, Limits, Policy, PublicKey, Refusal, Request, Sha256Digest, decide,
@@ -276,7 +276,7 @@ impl Rules {
         let requesters = asked.requesters.iter().map(Proven::key).collect();
         let mut request = Request::new(requesters, image);
         // The only one that this loader has.
-        request.mechanism = Some(Mechanism::Window);
+        request.mechanism = Some(WallKind::Window);
         request.limits = asked.limits;
         request.attributes = asked.attributes.clone();
         request.names = asked.names.clone();

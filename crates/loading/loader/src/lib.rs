@@ -28,8 +28,8 @@ use mullion_abi::HEAP_END;
 #[cfg(feature = "trust")]
 use mullion_decide::Decision;
 use mullion_runtime::{
-    Access, Arguments, BadAddress, Claimed, Entry, HostFunction, ImageLayout, Limits, MappingError,
-    PAGE, Relocation, Segment, WindowDomain,
+    Access, BadAddress, CallArguments, Claimed, Entry, HostFunction, ImageLayout, Limits,
+    MappingError, PAGE, Relocation, Segment, WindowDomain,
 };
 use mullion_verifier::{ImageKind, Permission};
 use std::collections::HashMap;
@@ -288,10 +288,10 @@ impl Instance {
     ///
     /// # Errors
     /// The domain's memory limit, or a zero byte in a string of `start`.
-    pub fn begin(&self, start: &Start) -> Result<(Entry, Arguments), LoadError> {
+    pub fn begin(&self, start: &Start) -> Result<(Entry, CallArguments), LoadError> {
         let block = start.place(self)?;
         let entry = self.at(self.loaded.image().entry())?;
-        Ok((entry, Arguments::new(&[block])))
+        Ok((entry, CallArguments::new(&[block])))
     }
 
     /// The export of that name, if there is one.

@@ -3,7 +3,9 @@
 
 use crate::wire::{self, Answer, Status};
 use mullion_decide::PublicKey;
-use mullion_decide::challenge::{Challenge, Event, Frame, ProtocolError, Proven, Session};
+use mullion_decide::challenge::{
+    Challenge, ChallengeMessage, Event, ProtocolError, Proven, Session,
+};
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,7 +14,7 @@ use std::time::Duration;
 static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// The loader's side of one client's protocol.
-pub struct Exchange {
+pub struct ClientExchange {
     number: u64,
     session: Session,
 }
@@ -39,12 +41,12 @@ pub struct Misdelivered;
 type Back = Box<dyn FnOnce(Answered) + Send>;
 
 /// An exchange that goes on, and what to send first; an error ends it.
-pub type Answered = Result<(Exchange, Sealed), ProtocolError>;
+pub type Answered = Result<(ClientExchange, Sealed), ProtocolError>;
 
 /// What a frame was.
 pub enum Heard {
     /// A greeting, and the challenge in answer.
-    Greeting(Exchange, Sealed),
+    Greeting(ClientExchange, Sealed),
     /// Something that the owner of a key asks, provably.
     Asked(Asked),
 }
@@ -61,10 +63,10 @@ pub struct Asked {
 /// for ever.
 pub(crate) struct Reply {
     counter: u64,
-    rest: Option<(Exchange, Back)>,
+    rest: Option<(ClientExchange, Back)>,
 }
 
-impl Exchange {
+impl ClientExchange {
     /// Begins one over `socket`, `now` by a clock that never goes back.
     ///
     /// # Errors
@@ -80,7 +82,7 @@ impl Exchange {
             output: Vec::new(),
             sent: 0,
         };
-        Ok((line, Exchange { number, session }))
+        Ok((line, ClientExchange { number, session }))
     }
 
     /// Takes the bytes of a whole frame. What is asked in it is answered by `back`, from any thread.
@@ -93,7 +95,7 @@ impl Exchange {
         now: Duration,
         back: impl FnOnce(Answered) + Send + 'static,
     ) -> Result<Heard, ProtocolError> {
-        match self.session.receive(Frame::of(frame)?, now)? {
+        match self.session.receive(ChallengeMessage::of(frame)?, now)? {
             Event::Send(frame) => {
                 let sealed = self.seal(&frame);
                 Ok(Heard::Greeting(self, sealed))
@@ -130,7 +132,7 @@ impl Exchange {
         self.session.end(unread)
     }
 
-    fn seal(&self, frame: &Frame) -> Sealed {
+    fn seal(&self, frame: &ChallengeMessage) -> Sealed {
         Sealed {
             number: self.number,
             frame: frame.encode(),
@@ -218,8 +220,8 @@ impl<S: Write> Line<S> {
     }
 }
 
-fn frame(counter: u64, answer: &Answer) -> Frame {
-    Frame::Answer {
+fn frame(counter: u64, answer: &Answer) -> ChallengeMessage {
+    ChallengeMessage::Answer {
         counter,
         status: answer.status as u8,
         body: wire::encode(&answer.object, &answer.bytes),
@@ -240,10 +242,10 @@ mod tests {
     }
 
     /// An exchange that has been greeted, with its line, and the challenge that the client saw.
-    fn greeted() -> (Line<Vec<u8>>, Exchange, Challenge) {
+    fn greeted() -> (Line<Vec<u8>>, ClientExchange, Challenge) {
         let (mut line, exchange) =
-            Exchange::begin(Vec::new(), LIFETIME, Duration::ZERO).expect("randomness");
-        let hello = Frame::Hello {
+            ClientExchange::begin(Vec::new(), LIFETIME, Duration::ZERO).expect("randomness");
+        let hello = ChallengeMessage::Hello {
             version: VERSION,
             key: key().public(),
         };
@@ -253,14 +255,14 @@ mod tests {
         };
         line.take(sealed).expect("its own");
         line.send().expect("sent");
-        match Frame::decode(line.socket()) {
-            Ok(Some((Frame::Challenge(challenge), _))) => (line, exchange, challenge),
+        match ChallengeMessage::decode(line.socket()) {
+            Ok(Some((ChallengeMessage::Challenge(challenge), _))) => (line, exchange, challenge),
             other => panic!("{other:?}"),
         }
     }
 
     fn request(challenge: &Challenge) -> Vec<u8> {
-        Frame::Request(Request::sign(challenge, 1, 3, Vec::new(), &key())).encode()
+        ChallengeMessage::Request(Request::sign(challenge, 1, 3, Vec::new(), &key())).encode()
     }
 
     #[test]

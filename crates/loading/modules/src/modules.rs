@@ -17,7 +17,7 @@ use mullion_loader::{
     Admitted, Asked as ToLoad, Imports, Instance, LoadError, Loaded, NotAdmitted, Start,
 };
 use mullion_runtime::{
-    Access, Arguments, CallError, Claimed, Counts, DomainNumber, Entry, Limits, Meter, PAGE,
+    Access, CallArguments, CallError, Claimed, Counts, DomainNumber, Entry, Limits, Meter, PAGE,
 };
 use mullion_verifier::ImageKind;
 use serde_json::{Value, json};
@@ -754,7 +754,7 @@ fn enter(
     integers: &[u64],
     export: &str,
 ) -> Result<Value, Failure> {
-    let called = instance.domain().call(entry, &Arguments::new(integers));
+    let called = instance.domain().call(entry, &CallArguments::new(integers));
     let returned = called.map_err(|error| Failure::Call(*error, export.to_owned()))?;
     Ok(json!({ "result": returned.integer, "high": returned.high }))
 }

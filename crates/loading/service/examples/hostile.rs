@@ -13,7 +13,7 @@
 
 use mullion_loader::{Authoriser, Imports};
 use mullion_service::wire::{Load, Operation, Status, Unload};
-use mullion_service::{Address, Client, Listener, Server, Settings};
+use mullion_service::{Address, Client, Server, ServiceListener, Settings};
 use mullion_trust::grant::Grant;
 use mullion_trust::module_type::Protection;
 use mullion_trust::record::{self, Compilation, TypeReference};
@@ -178,7 +178,7 @@ fn main() {
     let place = tempfile::tempdir().expect("a directory");
     let path = place.path().join("s");
     let address = Address::Unix(path.clone());
-    let listener = Listener::bind(&address).expect("bound");
+    let listener = ServiceListener::bind(&address).expect("bound");
     let authoriser = Authoriser::new(policy(place.path()), |_| {}).expect("a policy");
     let nothing = std::sync::Arc::new(|_: &mut mullion_runtime::GateCall<'_>| Ok(0));
     let imports = Box::new(move |_| {

@@ -58,7 +58,7 @@ pub enum ListenError {
 
 /// A socket that clients come to. The file of a Unix socket goes with it.
 #[derive(Debug)]
-pub struct Listener {
+pub struct ServiceListener {
     socket: Socket,
     address: Address,
 }
@@ -69,7 +69,7 @@ enum Socket {
     Tcp(TcpListener),
 }
 
-impl Listener {
+impl ServiceListener {
     /// Listens. Everybody may connect to a Unix socket (mode 0666): what they
     /// may do is decided by the keys that they prove. A socket that nobody
     /// listens to any more is replaced.
@@ -101,7 +101,7 @@ impl Listener {
             Socket::Tcp(listener) => listener.set_nonblocking(true),
         }
         .map_err(io)?;
-        Ok(Listener { socket, address })
+        Ok(ServiceListener { socket, address })
     }
 
     /// Where it listens.
@@ -124,7 +124,7 @@ impl Listener {
     }
 }
 
-impl AsFd for Listener {
+impl AsFd for ServiceListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.socket {
             Socket::Unix(listener) => listener.as_fd(),
@@ -133,7 +133,7 @@ impl AsFd for Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for ServiceListener {
     fn drop(&mut self) {
         if let Address::Unix(path) = &self.address {
             let _gone_already = std::fs::remove_file(path);

@@ -3,7 +3,7 @@
 use crate::address::{Address, Stream};
 use crate::settings::Settings;
 use mullion_decide::SecretKey;
-use mullion_decide::challenge::{Challenge, Frame, ProtocolError, Request, VERSION};
+use mullion_decide::challenge::{Challenge, ChallengeMessage, ProtocolError, Request, VERSION};
 use mullion_modules::wire::{self, Answer, List, Operation, Status, WireError};
 use serde::Serialize;
 use serde_json::Value;
@@ -71,13 +71,13 @@ impl Client {
             input: Vec::new(),
             key,
         };
-        let hello = Frame::Hello {
+        let hello = ChallengeMessage::Hello {
             version: VERSION,
             key: client.key.public(),
         };
         client.send(&hello.encode(), &mut |_, _| {})?;
         match client.receive()? {
-            Frame::Challenge(challenge) => client.challenge = challenge,
+            ChallengeMessage::Challenge(challenge) => client.challenge = challenge,
             other => return Err(ended(&other)),
         }
         Ok(client)
@@ -118,14 +118,14 @@ impl Client {
             body,
             &self.key,
         );
-        let sent = self.send(&Frame::Request(request).encode(), progress);
+        let sent = self.send(&ChallengeMessage::Request(request).encode(), progress);
         // Who was turned away while sending may find the reason in what came.
         let frame = match (sent, self.receive()) {
             (_, Ok(frame)) => frame,
             (Err(error), Err(_)) | (Ok(()), Err(error)) => return Err(error),
         };
         match frame {
-            Frame::Answer {
+            ChallengeMessage::Answer {
                 counter,
                 status,
                 body,
@@ -152,10 +152,10 @@ impl Client {
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<Frame, ClientError> {
+    fn receive(&mut self) -> Result<ChallengeMessage, ClientError> {
         let mut piece = [0; 4096];
         loop {
-            if let Some((frame, length)) = Frame::decode(&self.input)? {
+            if let Some((frame, length)) = ChallengeMessage::decode(&self.input)? {
                 self.input.drain(..length);
                 return Ok(frame);
             }
@@ -178,8 +178,8 @@ impl Client {
 }
 
 /// What a frame that was not due says: the reason, if it is a farewell.
-fn ended(frame: &Frame) -> ClientError {
-    let Frame::Answer {
+fn ended(frame: &ChallengeMessage) -> ClientError {
+    let ChallengeMessage::Answer {
         counter: 0, body, ..
     } = frame
     else {

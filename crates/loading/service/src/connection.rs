@@ -3,9 +3,9 @@
 
 use crate::address::Stream;
 use crate::settings::Settings;
-use mullion_decide::challenge::{Frame, ProtocolError, body_length};
+use mullion_decide::challenge::{ChallengeMessage, ProtocolError, body_length};
 use mullion_modules::wire::Status;
-use mullion_modules::{Exchange, Line, Sealed};
+use mullion_modules::{ClientExchange, Line, Sealed};
 use std::io::{self, Read as _};
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ const PIECES: usize = 2;
 pub(crate) struct Connection {
     line: Line<Stream>,
     /// With a worker, while one has it.
-    exchange: Option<Exchange>,
+    exchange: Option<ClientExchange>,
     /// Whether the client has said hello: before, nothing else is listened to.
     greeted: bool,
     input: Vec<u8>,
@@ -43,7 +43,7 @@ pub(crate) enum Close {
 }
 
 impl Connection {
-    pub(crate) fn new(line: Line<Stream>, exchange: Exchange, now: Instant) -> Self {
+    pub(crate) fn new(line: Line<Stream>, exchange: ClientExchange, now: Instant) -> Self {
         Connection {
             line,
             exchange: Some(exchange),
@@ -103,7 +103,7 @@ impl Connection {
         settings: &Settings,
         room: usize,
         now: Instant,
-    ) -> Result<Option<(Exchange, Vec<u8>)>, Close> {
+    ) -> Result<Option<(ClientExchange, Vec<u8>)>, Close> {
         let mut piece = [0; PIECE];
         let before = self.held();
         for _ in 0..PIECES {
@@ -131,8 +131,11 @@ impl Connection {
     }
 
     /// The bytes of the next whole frame, if it is there; a worker makes sense of them.
-    pub(crate) fn next(&mut self, now: Instant) -> Result<Option<(Exchange, Vec<u8>)>, Close> {
-        let Some(length) = Frame::length(&self.input).map_err(Close::Protocol)? else {
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+    ) -> Result<Option<(ClientExchange, Vec<u8>)>, Close> {
+        let Some(length) = ChallengeMessage::length(&self.input).map_err(Close::Protocol)? else {
             return Ok(None);
         };
         let Some(exchange) = self.exchange.take() else {
@@ -176,7 +179,12 @@ impl Connection {
     }
 
     /// Takes the exchange back, and the answer to send; whether both are this client's.
-    pub(crate) fn answer(&mut self, exchange: Exchange, sealed: Sealed, now: Instant) -> bool {
+    pub(crate) fn answer(
+        &mut self,
+        exchange: ClientExchange,
+        sealed: Sealed,
+        now: Instant,
+    ) -> bool {
         self.exchange = Some(exchange);
         self.working_on = 0;
         self.since = now;

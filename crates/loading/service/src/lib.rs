@@ -28,7 +28,7 @@ mod server;
 mod settings;
 mod workers;
 
-pub use address::{Address, ListenError, Listener};
+pub use address::{Address, ListenError, ServiceListener};
 pub use client::{Client, ClientError, Progress};
 pub use mullion_modules::{Figures, Gauge, ImportsFor, Observer, Rules, wire};
 pub use server::{Server, Stopper};

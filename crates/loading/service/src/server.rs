@@ -1,11 +1,11 @@
 //! The thread that waits for all connections.
 
-use crate::address::Listener;
+use crate::address::ServiceListener;
 use crate::connection::{Close, Connection};
 use crate::settings::Settings;
 use crate::workers::{Done, Job, Standing, Workers};
 use mullion_modules::{
-    Authoriser, Exchange, Gauge, Heard, ImportsFor, Modules, Observer, Room, Rules,
+    Authoriser, ClientExchange, Gauge, Heard, ImportsFor, Modules, Observer, Room, Rules,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// A code loader that is not yet running.
 pub struct Server {
-    listeners: Vec<Listener>,
+    listeners: Vec<ServiceListener>,
     settings: Settings,
     modules: Arc<Modules>,
     woken: UnixStream,
@@ -57,7 +57,7 @@ impl Server {
     /// # Errors
     /// If the system has no more descriptors.
     pub fn new(
-        listeners: Vec<Listener>,
+        listeners: Vec<ServiceListener>,
         authoriser: Authoriser,
         imports: ImportsFor,
         settings: Settings,
@@ -248,7 +248,8 @@ impl Loop {
                 }
             };
             let lifetime = self.server.settings.lifetime;
-            let Ok((line, exchange)) = Exchange::begin(stream, lifetime, now - self.start) else {
+            let Ok((line, exchange)) = ClientExchange::begin(stream, lifetime, now - self.start)
+            else {
                 return;
             };
             let mut connection = Connection::new(line, exchange, now);
@@ -302,7 +303,7 @@ impl Loop {
     fn go_on(
         &mut self,
         id: u64,
-        received: Result<Option<(Exchange, Vec<u8>)>, Close>,
+        received: Result<Option<(ClientExchange, Vec<u8>)>, Close>,
         now: Instant,
     ) {
         let time = now - self.start;
@@ -328,7 +329,7 @@ impl Loop {
     /// In which queue a request goes. A key that is only announced may be another's, and to find
     /// out costs what it costs to hash the request: so a large one waits with the strangers until
     /// the key has been proven.
-    fn standing(&self, exchange: &Exchange, frame: &[u8]) -> Standing {
+    fn standing(&self, exchange: &ClientExchange, frame: &[u8]) -> Standing {
         let small = frame.len() <= Settings::SMALL;
         let proven = exchange.proven().is_some() || small;
         let key = exchange.announced().filter(|_| proven);
@@ -340,7 +341,7 @@ impl Loop {
     }
 
     /// Answers a hello, which costs nothing.
-    fn greet(&mut self, id: u64, exchange: Exchange, frame: Vec<u8>, now: Instant) {
+    fn greet(&mut self, id: u64, exchange: ClientExchange, frame: Vec<u8>, now: Instant) {
         match exchange.receive(frame, now - self.start, |_| {}) {
             Ok(Heard::Greeting(exchange, sealed)) => {
                 let done = Done {

@@ -11,7 +11,7 @@
 //! first attempts of others, which take less than a millisecond each, and for one heavy request. After
 //! [`IN_A_ROW`] first attempts one heavy request has its turn. Each connection has one request in the queues at most.
 
-use mullion_modules::{Answered, Exchange, Heard, Heavy, Modules};
+use mullion_modules::{Answered, ClientExchange, Heard, Heavy, Modules};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ enum Work {
 /// A whole frame, with the exchange of the connection that it came by.
 pub(crate) struct Job {
     pub(crate) connection: u64,
-    pub(crate) exchange: Exchange,
+    pub(crate) exchange: ClientExchange,
     pub(crate) frame: Vec<u8>,
     /// When it was whole, by the server's clock.
     pub(crate) time: Duration,

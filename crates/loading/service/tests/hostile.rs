@@ -2,7 +2,7 @@
 
 use mullion_loader::{Authoriser, Imports};
 use mullion_service::wire::{Answer, List, Load, Operation, Restart, Status};
-use mullion_service::{Address, Client, Listener, Server, Settings, Stopper};
+use mullion_service::{Address, Client, Server, ServiceListener, Settings, Stopper};
 use mullion_trust::grant::Grant;
 use mullion_trust::log::{LINE, Log};
 use mullion_trust::module_type::Protection;
@@ -44,7 +44,7 @@ impl Loader {
         std::fs::write(path("policy.toml"), text).expect("a file");
         let policy = Policy::read(&path("policy.toml")).expect("a policy");
         let authoriser = Authoriser::new(policy, |_| {}).expect("a policy");
-        let listener = Listener::bind(&Address::Unix(path("s"))).expect("bound");
+        let listener = ServiceListener::bind(&Address::Unix(path("s"))).expect("bound");
         let imports = Box::new(|_| Imports::new());
         let settings = Settings {
             workers: 2,

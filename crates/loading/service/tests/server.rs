@@ -2,9 +2,9 @@
 
 use mullion_loader::{Authoriser, Imports};
 use mullion_service::wire::{self, List, Operation, Status};
-use mullion_service::{Address, Client, ClientError, Listener, Server, Settings, Stopper};
+use mullion_service::{Address, Client, ClientError, Server, ServiceListener, Settings, Stopper};
 use mullion_trust::SecretKey;
-use mullion_trust::challenge::{Challenge, Frame, Request, VERSION};
+use mullion_trust::challenge::{Challenge, ChallengeMessage, Request, VERSION};
 use proptest::prelude::*;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -24,7 +24,7 @@ impl Loader {
         let address = Address::Unix(directory.path().join("s"));
         let mut settings = Settings::default();
         change(&mut settings);
-        let listener = Listener::bind(&address).expect("bound");
+        let listener = ServiceListener::bind(&address).expect("bound");
         let authoriser = Authoriser::trusting_everyone();
         let imports = Box::new(|_| Imports::new());
         let server = Server::new(vec![listener], authoriser, imports, settings).expect("a server");
@@ -65,7 +65,7 @@ fn key() -> SecretKey {
 }
 
 fn hello() -> Vec<u8> {
-    let hello = Frame::Hello {
+    let hello = ChallengeMessage::Hello {
         version: VERSION,
         key: key().public(),
     };
@@ -87,17 +87,17 @@ fn rest(mut stream: UnixStream) -> Vec<u8> {
 fn challenge(stream: &mut UnixStream) -> Challenge {
     let mut bytes = [0; 41];
     stream.read_exact(&mut bytes).expect("a challenge");
-    match Frame::decode(&bytes) {
-        Ok(Some((Frame::Challenge(challenge), 41))) => challenge,
+    match ChallengeMessage::decode(&bytes) {
+        Ok(Some((ChallengeMessage::Challenge(challenge), 41))) => challenge,
         other => panic!("{other:?}"),
     }
 }
 
 /// The reason in a farewell.
 fn farewell(bytes: &[u8]) -> (u8, String) {
-    match Frame::decode(bytes) {
+    match ChallengeMessage::decode(bytes) {
         Ok(Some((
-            Frame::Answer {
+            ChallengeMessage::Answer {
                 counter: 0,
                 status,
                 body,
@@ -201,7 +201,7 @@ fn a_request_is_good_on_its_own_connection_only() {
     assert_ne!(first.nonce, second.nonce);
     let body = wire::encode(&List {}, &[]);
     let request = Request::sign(&first, 1, Operation::List as u8, body, &key());
-    let request = Frame::Request(request).encode();
+    let request = ChallengeMessage::Request(request).encode();
     two.write_all(&request).expect("sent");
     assert!(farewell(&rest(two)).1.contains("signature"));
     one.write_all(&request).expect("sent");

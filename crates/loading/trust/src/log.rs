@@ -46,7 +46,7 @@ const LONGEST: u64 = 64 << 20;
 /// One line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct LogEntry {
     /// From 0.
     pub seq: u64,
     /// SHA-256 of the line before, in hexadecimal; zeros on the first line.
@@ -291,7 +291,7 @@ impl Log {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn verify(&self, visit: impl FnMut(&Entry)) -> Result<Report, LogError> {
+    pub fn verify(&self, visit: impl FnMut(&LogEntry)) -> Result<Report, LogError> {
         let (report, _) = self.check(visit, None)?;
         Ok(report)
     }
@@ -305,7 +305,7 @@ impl Log {
         &self,
         checkpoint: &str,
         signer: &PublicKey,
-        visit: impl FnMut(&Entry),
+        visit: impl FnMut(&LogEntry),
     ) -> Result<Report, LogError> {
         let mut work = Work::unbounded();
         let opened = dsse::open(checkpoint, CHECKPOINT_TYPE, &mut work);
@@ -331,7 +331,7 @@ impl Log {
 
     fn check(
         &self,
-        mut visit: impl FnMut(&Entry),
+        mut visit: impl FnMut(&LogEntry),
         wanted: Option<&Head>,
     ) -> Result<(Report, bool), LogError> {
         let file = File::open(&self.path).map_err(self.io())?;
@@ -358,7 +358,7 @@ impl Log {
                 break line.len();
             }
             line.pop();
-            let entry: Entry =
+            let entry: LogEntry =
                 serde_json::from_slice(&line).map_err(|_| LogError::Malformed { line: number })?;
             // One spelling only, so that every change of a byte is a change.
             if serde_json::to_vec(&entry).ok().as_deref() != Some(&line) {

@@ -1,7 +1,7 @@
 //! The table `[elastic]` of module types, and the compiler's question.
 
 use mullion_trust::compile::may_compile;
-use mullion_trust::elastic::{Base, Memory, Rule, Wall};
+use mullion_trust::elastic::{BaseLanguage, Memory, Rule, Wall};
 use mullion_trust::explain::Names;
 use mullion_trust::grant::Grant;
 use mullion_trust::keynote::{Store, Work, parse_all};
@@ -96,7 +96,7 @@ fn a_type_of_rust_closes_known_holes_unless_its_authors_are_trusted() {
     let elastic = rust("").expect("good").elastic.expect("a table");
     assert_eq!(
         (elastic.base, elastic.memory),
-        (Base::Rust, Memory::Checked)
+        (BaseLanguage::Rust, Memory::Checked)
     );
     for rule in [
         Rule::TraitObjects,

@@ -1,8 +1,8 @@
 //! One call as the functions of the table see it.
 
-use crate::errno::{Errno, Stop};
+use crate::errno::{CallStop, Errno};
 use crate::program::Program;
-use crate::state::State;
+use crate::state::ProgramState;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -43,7 +43,7 @@ impl<'a> Call<'a> {
     }
 
     /// What `change` finds in the program's state, or makes of it.
-    pub(crate) fn state<T>(&self, change: impl FnOnce(&mut State) -> T) -> Result<T, Errno> {
+    pub(crate) fn state<T>(&self, change: impl FnOnce(&mut ProgramState) -> T) -> Result<T, Errno> {
         let (mut change, mut result) = (Some(change), None);
         self.program.with_state(&mut |state| {
             result = change.take().map(|change| change(state));
@@ -62,7 +62,7 @@ impl<'a> Call<'a> {
     }
 
     /// What argument `index` points to, to be read now: nobody reads it again.
-    fn unread(&self, index: usize) -> Result<u64, Stop> {
+    fn unread(&self, index: usize) -> Result<u64, CallStop> {
         let read = self.read.get();
         let bit = 1 << index;
         debug_assert_eq!(read & bit, 0, "argument {index} is read twice");
@@ -74,7 +74,7 @@ impl<'a> Call<'a> {
     }
 
     /// A string argument. Not UTF-8 and too long are errors of the program's.
-    pub(crate) fn path(&self, index: usize) -> Result<String, Stop> {
+    pub(crate) fn path(&self, index: usize) -> Result<String, CallStop> {
         let bytes = self
             .program
             .read_string(self.unread(index)?, LONGEST_PATH)?
@@ -83,7 +83,7 @@ impl<'a> Call<'a> {
     }
 
     /// The words of a structure that an argument points to.
-    pub(crate) fn record<const N: usize>(&self, index: usize) -> Result<[u64; N], Stop> {
+    pub(crate) fn record<const N: usize>(&self, index: usize) -> Result<[u64; N], CallStop> {
         let [record] = self
             .records(index, 1)?
             .try_into()
@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
         &self,
         index: usize,
         count: usize,
-    ) -> Result<Vec<[u64; N]>, Stop> {
+    ) -> Result<Vec<[u64; N]>, CallStop> {
         let mut bytes = vec![0; 8 * N * count];
         self.program.read(self.unread(index)?, &mut bytes)?;
         let mut words = bytes
@@ -107,7 +107,7 @@ impl<'a> Call<'a> {
     }
 
     /// Copies an answer out.
-    pub(crate) fn write(&self, to: u64, bytes: &[u8]) -> Result<(), Stop> {
+    pub(crate) fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CallStop> {
         self.program.write(to, bytes)
     }
 

@@ -21,7 +21,7 @@ numbers! {
 
 /// Why a call has no ordinary result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum CallStop {
     /// The program is told so.
     Error(Errno),
     /// The program exits with this status.
@@ -32,11 +32,11 @@ pub enum Stop {
     Ended,
 }
 
-impl From<Errno> for Stop {
+impl From<Errno> for CallStop {
     fn from(error: Errno) -> Self {
         Self::Error(error)
     }
 }
 
 /// What a call returns: `%rax`, or why there is none.
-pub type Answer = Result<u64, Stop>;
+pub type Answer = Result<u64, CallStop>;

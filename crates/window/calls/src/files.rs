@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::descriptor::Open;
-use crate::errno::{Answer, Errno, Stop};
+use crate::errno::{Answer, CallStop, Errno};
 use crate::handle::Handle;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,21 +10,21 @@ use alloc::vec::Vec;
 /// Most pieces of one readv or writev, as Linux has it.
 const MOST_PIECES: u64 = 1024;
 
-fn open(call: &Call<'_>) -> Result<Open, Stop> {
+fn open(call: &Call<'_>) -> Result<Open, CallStop> {
     named(call, call.int(0))
 }
 
-fn handle(call: &Call<'_>) -> Result<Handle, Stop> {
+fn handle(call: &Call<'_>) -> Result<Handle, CallStop> {
     Ok(open(call)?.handle)
 }
 
 /// What the descriptor of this number stands for.
-pub(crate) fn named(call: &Call<'_>, number: i32) -> Result<Open, Stop> {
+pub(crate) fn named(call: &Call<'_>, number: i32) -> Result<Open, CallStop> {
     Ok(call.state(|state| state.descriptors.get(number))??)
 }
 
 /// The program's path of the directory that a descriptor stands for.
-pub(crate) fn directory(call: &Call<'_>, number: i32) -> Result<Arc<str>, Stop> {
+pub(crate) fn directory(call: &Call<'_>, number: i32) -> Result<Arc<str>, CallStop> {
     named(call, number)?
         .directory
         .ok_or_else(|| Errno::NOTDIR.into())

@@ -28,12 +28,13 @@ mod state;
 pub mod table;
 mod time;
 
-pub use errno::{Answer, Errno, Stop};
+pub use errno::{Answer, CallStop, Errno};
 pub use handle::Handle;
 pub use program::{
-    Access, Clocks, Directories, Entry, Files, Memory, Moment, Place, Program, STAT, Stream,
+    Access, Clocks, Directories, DirectoryEntry, Files, Memory, Moment, Place, Program, STAT,
+    Stream,
 };
-pub use state::State;
+pub use state::ProgramState;
 
 use call::Call;
 

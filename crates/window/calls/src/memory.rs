@@ -2,7 +2,7 @@
 //! All within its window, up to its limit, and never executable.
 
 use crate::call::Call;
-use crate::errno::{Answer, Errno, Stop};
+use crate::errno::{Answer, CallStop, Errno};
 use crate::program::Access;
 use alloc::vec;
 
@@ -23,7 +23,7 @@ pub(crate) fn brk(call: &Call<'_>) -> Answer {
     Ok(call.program().set_heap_end(call.argument(0)))
 }
 
-fn access(protection: u64) -> Result<Access, Stop> {
+fn access(protection: u64) -> Result<Access, CallStop> {
     if protection & PROT_EXEC != 0 {
         return Err(Errno::ACCESS.into());
     }
@@ -93,7 +93,7 @@ pub(crate) fn mremap(call: &Call<'_>) -> Answer {
         return Err(Errno::NOMEM.into());
     }
     let new = memory.map(None, to, Access::ReadWrite)?;
-    let moved = || -> Result<(), Stop> {
+    let moved = || -> Result<(), CallStop> {
         copy(call, old, new, from)?;
         if access != Access::ReadWrite {
             memory.protect(new, to, access)?;
@@ -108,7 +108,7 @@ pub(crate) fn mremap(call: &Call<'_>) -> Answer {
     Ok(new)
 }
 
-fn copy(call: &Call<'_>, from: u64, to: u64, length: u64) -> Result<(), Stop> {
+fn copy(call: &Call<'_>, from: u64, to: u64, length: u64) -> Result<(), CallStop> {
     let mut bytes = vec![0; PIECE.min(length as usize)];
     let mut done = 0;
     while done < length {

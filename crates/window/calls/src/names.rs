@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::descriptor::Open;
-use crate::errno::{Answer, Errno, Stop};
+use crate::errno::{Answer, CallStop, Errno};
 use crate::files;
 use crate::path::{absolute, find};
 use crate::program::Place;
@@ -32,17 +32,17 @@ impl Name {
 }
 
 /// The name in argument `path`, seen from the working directory.
-fn here(call: &Call<'_>, path: usize) -> Result<Name, Stop> {
+fn here(call: &Call<'_>, path: usize) -> Result<Name, CallStop> {
     named(call, AT_FDCWD, &call.path(path)?)
 }
 
 /// The name in argument `path`, seen from the directory in argument `directory`.
-fn at(call: &Call<'_>, directory: usize, path: usize) -> Result<Name, Stop> {
+fn at(call: &Call<'_>, directory: usize, path: usize) -> Result<Name, CallStop> {
     named(call, call.int(directory), &call.path(path)?)
 }
 
 /// The name that a call has read, seen from a directory.
-fn named(call: &Call<'_>, directory: i32, text: &str) -> Result<Name, Stop> {
+fn named(call: &Call<'_>, directory: i32, text: &str) -> Result<Name, CallStop> {
     let from = match directory == AT_FDCWD || text.starts_with('/') {
         true => None,
         false => Some(files::directory(call, directory)?),

@@ -2,7 +2,7 @@
 //! random numbers. There is one thread, and nobody else to be seen.
 
 use crate::call::Call;
-use crate::errno::{Answer, Errno, Stop};
+use crate::errno::{Answer, CallStop, Errno};
 use alloc::vec;
 
 /// The number of the program and of its first thread.
@@ -16,7 +16,7 @@ const SIGSTOP: i32 = 19;
 const HARMLESS: [i32; 4] = [17, 18, 23, 28];
 
 pub(crate) fn exit(call: &Call<'_>) -> Answer {
-    Err(Stop::Exit(call.int(0) & 0xff))
+    Err(CallStop::Exit(call.int(0) & 0xff))
 }
 
 pub(crate) fn own_number(_: &Call<'_>) -> Answer {
@@ -62,7 +62,7 @@ fn raise(call: &Call<'_>, is_self: bool, signal: i32) -> Answer {
         _ if !is_self => Err(Errno::SRCH.into()),
         0 => Ok(0),
         1..=64 if HARMLESS.contains(&signal) || ignores(call, signal)? => Ok(0),
-        1..=64 => Err(Stop::Raised(signal)),
+        1..=64 => Err(CallStop::Raised(signal)),
         _ => Err(Errno::INVAL.into()),
     }
 }

@@ -3,9 +3,9 @@
 //! Each function is checked behind these traits, whatever is said here: nothing of what it does depends on this crate
 //! having looked at anything before.
 
-use crate::errno::Stop;
+use crate::errno::CallStop;
 use crate::handle::Handle;
-use crate::state::State;
+use crate::state::ProgramState;
 use alloc::vec::Vec;
 
 /// Bytes of `struct stat`.
@@ -36,7 +36,7 @@ pub enum Access {
     ReadWrite,
 }
 
-/// A name in one of the granted directories, by its number in [`State::new`].
+/// A name in one of the granted directories, by its number in [`ProgramState::new`].
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// Which directory.
@@ -47,7 +47,7 @@ pub struct Place<'a> {
 
 /// An entry of a directory.
 #[derive(Debug)]
-pub struct Entry<'a> {
+pub struct DirectoryEntry<'a> {
     /// Its file's number.
     pub inode: u64,
     /// Where the next one is.
@@ -70,13 +70,13 @@ pub trait Program: Memory + Files + Directories + Clocks {
     fn most_stacks(&self) -> u64;
 
     /// Has `change` change the program's state, while nobody else does.
-    fn with_state(&self, change: &mut dyn FnMut(&mut State));
+    fn with_state(&self, change: &mut dyn FnMut(&mut ProgramState));
 
     /// Fills `bytes` with random ones.
-    fn random(&self, bytes: &mut [u8]) -> Result<(), Stop>;
+    fn random(&self, bytes: &mut [u8]) -> Result<(), CallStop>;
 
     /// Lets other threads run; an error, if another call has ended the program.
-    fn wait_a_moment(&self) -> Result<(), Stop>;
+    fn wait_a_moment(&self) -> Result<(), CallStop>;
 
     /// Whether the program's time is up: what goes on for long ends early then.
     fn is_out_of_time(&self) -> bool;
@@ -85,31 +85,31 @@ pub trait Program: Memory + Files + Directories + Clocks {
 /// The program's own memory, by its addresses.
 pub trait Memory {
     /// Copies out of it.
-    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Stop>;
+    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), CallStop>;
 
     /// Copies a text out of it that ends with a zero byte; `None`: it is longer than `most`.
-    fn read_string(&self, at: u64, most: usize) -> Result<Option<Vec<u8>>, Stop>;
+    fn read_string(&self, at: u64, most: usize) -> Result<Option<Vec<u8>>, CallStop>;
 
     /// Copies into it.
-    fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Stop>;
+    fn write(&self, at: u64, bytes: &[u8]) -> Result<(), CallStop>;
 
     /// Moves the heap's end if that can be; where it is then.
     fn set_heap_end(&self, end: u64) -> u64;
 
     /// Maps fresh pages, here or anywhere.
-    fn map(&self, at: Option<u64>, length: u64, access: Access) -> Result<u64, Stop>;
+    fn map(&self, at: Option<u64>, length: u64, access: Access) -> Result<u64, CallStop>;
 
     /// Unmaps pages.
-    fn unmap(&self, at: u64, length: u64) -> Result<(), Stop>;
+    fn unmap(&self, at: u64, length: u64) -> Result<(), CallStop>;
 
     /// Changes what may be done with pages.
-    fn protect(&self, at: u64, length: u64, access: Access) -> Result<(), Stop>;
+    fn protect(&self, at: u64, length: u64, access: Access) -> Result<(), CallStop>;
 
     /// Makes pages zero.
-    fn discard(&self, at: u64, length: u64) -> Result<(), Stop>;
+    fn discard(&self, at: u64, length: u64) -> Result<(), CallStop>;
 
     /// What may be done with all of these pages.
-    fn mapped_as(&self, at: u64, length: u64) -> Result<Access, Stop>;
+    fn mapped_as(&self, at: u64, length: u64) -> Result<Access, CallStop>;
 }
 
 /// What the program has open.
@@ -124,36 +124,36 @@ pub trait Files {
         memory: (u64, u64),
         write: bool,
         position: Option<i64>,
-    ) -> Result<u64, Stop>;
+    ) -> Result<u64, CallStop>;
 
     /// Goes to a place: from the beginning (0), from where it is (1), from the end (2).
-    fn seek(&self, handle: &Handle, offset: i64, whence: i32) -> Result<u64, Stop>;
+    fn seek(&self, handle: &Handle, offset: i64, whence: i32) -> Result<u64, CallStop>;
 
     /// `fstat`.
-    fn stat_open(&self, handle: &Handle) -> Result<[u8; STAT], Stop>;
+    fn stat_open(&self, handle: &Handle) -> Result<[u8; STAT], CallStop>;
 
     /// Rows, columns and their dots, if it is a terminal.
-    fn window_size(&self, handle: &Handle) -> Result<[u16; 4], Stop>;
+    fn window_size(&self, handle: &Handle) -> Result<[u16; 4], CallStop>;
 
     /// How it is open.
-    fn flags(&self, handle: &Handle) -> Result<u32, Stop>;
+    fn flags(&self, handle: &Handle) -> Result<u32, CallStop>;
 
     /// Gives a file this length.
-    fn set_open_length(&self, handle: &Handle, length: u64) -> Result<(), Stop>;
+    fn set_open_length(&self, handle: &Handle, length: u64) -> Result<(), CallStop>;
 
     /// Gives a file these times: of the last access, and of the last change.
-    fn set_open_times(&self, handle: &Handle, times: [Moment; 2]) -> Result<(), Stop>;
+    fn set_open_times(&self, handle: &Handle, times: [Moment; 2]) -> Result<(), CallStop>;
 
     /// Waits until it is on the disk.
-    fn sync(&self, handle: &Handle) -> Result<(), Stop>;
+    fn sync(&self, handle: &Handle) -> Result<(), CallStop>;
 
     /// Entries of a directory, as many as fit into `room` bytes.
     fn entries(
         &self,
         handle: &Handle,
         room: usize,
-        each: &mut dyn FnMut(Entry<'_>),
-    ) -> Result<(), Stop>;
+        each: &mut dyn FnMut(DirectoryEntry<'_>),
+    ) -> Result<(), CallStop>;
 }
 
 /// The directories that were granted.
@@ -162,37 +162,37 @@ pub trait Directories {
     fn has_directories(&self) -> bool;
 
     /// open, with Linux' flags; whether it is a directory.
-    fn open(&self, place: Place<'_>, flags: u32, mode: u32) -> Result<(Handle, bool), Stop>;
+    fn open(&self, place: Place<'_>, flags: u32, mode: u32) -> Result<(Handle, bool), CallStop>;
 
     /// That a directory has this name.
-    fn is_directory(&self, place: Place<'_>) -> Result<(), Stop>;
+    fn is_directory(&self, place: Place<'_>) -> Result<(), CallStop>;
 
     /// stat, or lstat.
-    fn stat(&self, place: Place<'_>, follow: bool) -> Result<[u8; STAT], Stop>;
+    fn stat(&self, place: Place<'_>, follow: bool) -> Result<[u8; STAT], CallStop>;
 
     /// access.
-    fn access(&self, place: Place<'_>, wanted: u32) -> Result<(), Stop>;
+    fn access(&self, place: Place<'_>, wanted: u32) -> Result<(), CallStop>;
 
     /// mkdir.
-    fn make_directory(&self, place: Place<'_>, mode: u32) -> Result<(), Stop>;
+    fn make_directory(&self, place: Place<'_>, mode: u32) -> Result<(), CallStop>;
 
     /// unlink, or rmdir.
-    fn remove(&self, place: Place<'_>, directory: bool) -> Result<(), Stop>;
+    fn remove(&self, place: Place<'_>, directory: bool) -> Result<(), CallStop>;
 
     /// rename.
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(), Stop>;
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(), CallStop>;
 
     /// readlink.
-    fn read_link(&self, place: Place<'_>) -> Result<Vec<u8>, Stop>;
+    fn read_link(&self, place: Place<'_>) -> Result<Vec<u8>, CallStop>;
 
     /// truncate.
-    fn set_length(&self, place: Place<'_>, length: u64) -> Result<(), Stop>;
+    fn set_length(&self, place: Place<'_>, length: u64) -> Result<(), CallStop>;
 
     /// chmod.
-    fn set_mode(&self, place: Place<'_>, mode: u32) -> Result<(), Stop>;
+    fn set_mode(&self, place: Place<'_>, mode: u32) -> Result<(), CallStop>;
 
     /// utimensat, without following a link.
-    fn set_times(&self, place: Place<'_>, times: [Moment; 2]) -> Result<(), Stop>;
+    fn set_times(&self, place: Place<'_>, times: [Moment; 2]) -> Result<(), CallStop>;
 }
 
 /// The clocks.
@@ -201,11 +201,11 @@ pub trait Clocks {
     fn has_clocks(&self) -> bool;
 
     /// What the clock of this number shows, as Linux numbers them.
-    fn now(&self, clock: i32) -> Result<Moment, Stop>;
+    fn now(&self, clock: i32) -> Result<Moment, CallStop>;
 
     /// How fine it is.
-    fn resolution(&self, clock: i32) -> Result<Moment, Stop>;
+    fn resolution(&self, clock: i32) -> Result<Moment, CallStop>;
 
     /// Sleeps, until the program's own time is up.
-    fn sleep(&self, moment: Moment) -> Result<(), Stop>;
+    fn sleep(&self, moment: Moment) -> Result<(), CallStop>;
 }

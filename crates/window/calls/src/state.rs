@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// What changes while the program runs.
-pub struct State {
+pub struct ProgramState {
     pub(crate) descriptors: Descriptors,
     /// The program's paths of what it was granted.
     pub(crate) directories: Vec<String>,
@@ -20,7 +20,7 @@ pub struct State {
     pub(crate) ignored: u128,
 }
 
-impl State {
+impl ProgramState {
     /// A program's that has these streams, and was granted directories of these paths.
     #[must_use]
     pub fn new<'a>(streams: [Handle; 3], directories: impl Iterator<Item = &'a str>) -> Self {

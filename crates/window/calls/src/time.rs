@@ -1,20 +1,20 @@
 //! The clocks, for programs that were granted them.
 
 use crate::call::Call;
-use crate::errno::{Answer, Errno, Stop};
+use crate::errno::{Answer, CallStop, Errno};
 use crate::program::Moment;
 
 /// Linux' number of the clock that shows the date.
 const REALTIME: i32 = 0;
 
-fn write(call: &Call<'_>, at: u64, (seconds, fraction): Moment) -> Result<(), Stop> {
+fn write(call: &Call<'_>, at: u64, (seconds, fraction): Moment) -> Result<(), CallStop> {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&seconds.to_le_bytes());
     bytes[8..].copy_from_slice(&fraction.to_le_bytes());
     call.write(at, &bytes)
 }
 
-fn read(call: &Call<'_>, index: usize) -> Result<Moment, Stop> {
+fn read(call: &Call<'_>, index: usize) -> Result<Moment, CallStop> {
     let [seconds, fraction] = call.record(index)?.map(|word: u64| word as i64);
     if seconds < 0 || !(0..1_000_000_000).contains(&fraction) {
         return Err(Errno::INVAL.into());

@@ -201,7 +201,7 @@ pub struct Text {
 
 /// Rows that share a class and the reason why they are allowed.
 #[derive(Clone, Copy, Debug)]
-pub struct Group {
+pub struct InstructionGroup {
     /// What they are.
     pub class: &'static str,
     /// Why they are allowed.

@@ -28,7 +28,7 @@
 //! The tests decode every opcode of every row, in register and memory form,
 //! with iced-x86, and compare length, operands, accesses and names.
 
-use crate::row::{Group, Text};
+use crate::row::{InstructionGroup, Text};
 
 const fn t(
     map: &'static str,
@@ -47,38 +47,38 @@ const fn t(
 }
 
 /// The allow-list.
-pub const GROUPS: &[Group] = &[
-    Group {
+pub const GROUPS: &[InstructionGroup] = &[
+    InstructionGroup {
         class: "moves and integer arithmetic",
         reason: "operands are explicit: registers and at most one memory operand, all checked",
         rows: INTEGER,
     },
-    Group {
+    InstructionGroup {
         class: "bits",
         reason: "as arithmetic; a bit index in a register reaches memory far from the operand, so it goes with registers only",
         rows: BITS,
     },
-    Group {
+    InstructionGroup {
         class: "control",
         reason: "targets are checked; what faults never continues; fences and identification touch no memory",
         rows: CONTROL,
     },
-    Group {
+    InstructionGroup {
         class: "strings",
         reason: "go upwards from a checked pointer and stop at the guard",
         rows: STRINGS,
     },
-    Group {
+    InstructionGroup {
         class: "x87",
         reason: "at most one explicit memory operand of at most 28 bytes; the runtime resets x87 state at gates",
         rows: X87,
     },
-    Group {
+    InstructionGroup {
         class: "SSE to SSE4.2, AES, PCLMULQDQ, SHA",
         reason: "explicit operands only; `maskmovdqu`, whose memory operand is implicit, is not here",
         rows: SSE,
     },
-    Group {
+    InstructionGroup {
         class: "AVX, AVX2, FMA, F16C, BMI",
         reason: "as SSE; gathers, whose addresses are vectors, are not here",
         rows: AVX,

@@ -6,7 +6,7 @@ mod peer;
 mod support;
 
 use mullion_runtime::{
-    Access, Arguments, Claimed, Clock, Limits, LinkOptions, PAGE, SharedPages, WindowDomain,
+    Access, CallArguments, Claimed, Clock, Limits, LinkOptions, PAGE, SharedPages, WindowDomain,
 };
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ fn main() {
     let program = Program::lean(PROGRAM);
     let load = |limits| program.load_with(vec![host(|_| Ok(0))], limits);
     let (one, two) = (load(Limits::default()), load(Limits::default()));
-    let arguments = Arguments::default();
+    let arguments = CallArguments::default();
     let entry = |loaded: &support::Loaded, name| {
         loaded.domain.entry(Claimed(loaded.address(name))).unwrap()
     };
@@ -76,7 +76,7 @@ fn main() {
         black_box(any.domain.call(any_null, &arguments)).unwrap();
     });
     row("host -> domain -> host, 8 arguments", 10_000, || {
-        let arguments = Arguments::new(black_box(&[1, 2, 3, 4, 5, 6, 7, 8]));
+        let arguments = CallArguments::new(black_box(&[1, 2, 3, 4, 5, 6, 7, 8]));
         black_box(one.domain.call(null, &arguments)).unwrap();
     });
     let timed = load(Limits {
@@ -105,7 +105,9 @@ fn main() {
     }
     let calls = entry(&one, "calls");
     row("domain -> host -> domain", 10, || {
-        one.domain.call(calls, &Arguments::new(&[1000])).unwrap();
+        one.domain
+            .call(calls, &CallArguments::new(&[1000]))
+            .unwrap();
     });
     let linked = load(Limits::default());
     let options = LinkOptions::default();
@@ -115,7 +117,10 @@ fn main() {
         .unwrap();
     let calls = entry(&linked, "calls");
     row("domain -> domain -> domain", 10, || {
-        linked.domain.call(calls, &Arguments::new(&[1000])).unwrap();
+        linked
+            .domain
+            .call(calls, &CallArguments::new(&[1000]))
+            .unwrap();
     });
     let leanest = Program::leanest(PROGRAM.split("export fail").next().unwrap());
     let load_leanest = || leanest.load_with(vec![host(|_| Ok(0))], Limits::default());
@@ -128,7 +133,10 @@ fn main() {
     });
     three.domain.link(0, &four.domain, null, options).unwrap();
     row("domain -> domain -> domain, without %gs", 10, || {
-        three.domain.call(calls, &Arguments::new(&[1000])).unwrap();
+        three
+            .domain
+            .call(calls, &CallArguments::new(&[1000]))
+            .unwrap();
     });
     row("new domain, and drop it", 100, || drop(new(&program)));
     row("new domain, one call, and drop it", 100, || {

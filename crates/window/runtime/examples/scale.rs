@@ -5,7 +5,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use mullion_runtime::{Arguments, Claimed, Limits};
+use mullion_runtime::{CallArguments, Claimed, Limits};
 use std::time::Instant;
 use support::{Loaded, Program, host};
 
@@ -51,7 +51,7 @@ fn measure(count: usize) {
     let (mut domains, new) = timed(count, || (0..count).map(|_| load()).collect::<Vec<_>>());
     let entry = |loaded: &Loaded| loaded.domain.entry(Claimed(loaded.address("go"))).unwrap();
     let entries: Vec<_> = domains.iter().map(entry).collect();
-    let arguments = Arguments::new(&[1]);
+    let arguments = CallArguments::new(&[1]);
     let call_all = || {
         for (loaded, entry) in domains.iter().zip(&entries) {
             loaded.domain.call(*entry, &arguments).unwrap();

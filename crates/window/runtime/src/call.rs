@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Integer arguments in registers.
 pub(crate) const REGISTERS: usize = 6;
-/// Integer arguments that an [`Arguments`] holds without further memory, beyond
+/// Integer arguments that an [`CallArguments`] holds without further memory, beyond
 /// those in registers.
 const INLINE: usize = 8;
 /// Greatest number of integer arguments.
@@ -15,7 +15,7 @@ pub const MAX_ARGUMENTS: usize = 64;
 
 /// What to call a domain's function with.
 #[derive(Clone, Debug, Default)]
-pub struct Arguments {
+pub struct CallArguments {
     /// Those in registers, and the first ones on the stack.
     words: [u64; REGISTERS + INLINE],
     /// How many there are.
@@ -25,7 +25,7 @@ pub struct Arguments {
     vectors: Option<Box<[u128; 8]>>,
 }
 
-impl Arguments {
+impl CallArguments {
     /// Integers and pointers, at most [`MAX_ARGUMENTS`]: six in registers, where
     /// those not given are 0, the others on the data stack.
     ///
@@ -71,7 +71,7 @@ impl Arguments {
         self
     }
 
-    /// As [`Arguments::with_doubles`].
+    /// As [`CallArguments::with_doubles`].
     ///
     /// # Panics
     /// As there.
@@ -176,8 +176,8 @@ mod tests {
     fn arguments_are_split_between_registers_and_stack() {
         let all: Vec<u64> = (1..=MAX_ARGUMENTS as u64).collect();
         for count in 0..=all.len() {
-            let arguments = Arguments::new(&all[..count]);
-            let mut pushed = Arguments::new(&all[..count / 2]);
+            let arguments = CallArguments::new(&all[..count]);
+            let mut pushed = CallArguments::new(&all[..count / 2]);
             all[count / 2..count]
                 .iter()
                 .for_each(|word| pushed.push(*word));

@@ -1,7 +1,7 @@
 //! What a host function sees of the domain that has called it.
 
-use crate::call::{Arguments, CallError, Entry, Returned};
-use crate::host_function::{End, GateCall};
+use crate::call::{CallArguments, CallError, Entry, Returned};
+use crate::host_function::{CallEnd, GateCall};
 use crate::limits::CallLimits;
 use crate::memory::{BadAddress, Claimed, Memory};
 use crate::number::DomainNumber;
@@ -102,7 +102,7 @@ impl GateCall<'_> {
     pub fn call(
         &self,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, Box<CallError>> {
         self.frame.domain().call(entry, arguments, limits)
@@ -111,9 +111,9 @@ impl GateCall<'_> {
     /// The domain is about to hand out so many bytes as output: counts them.
     ///
     /// # Errors
-    /// [`End::OutputLimit`]: they are more than it may. To be returned by the host
+    /// [`CallEnd::OutputLimit`]: they are more than it may. To be returned by the host
     /// function, in the place of taking them.
-    pub fn charge_output(&self, bytes: u64) -> Result<(), End> {
+    pub fn charge_output(&self, bytes: u64) -> Result<(), CallEnd> {
         self.frame.domain().charge_output(bytes)
     }
 

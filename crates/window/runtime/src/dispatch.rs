@@ -61,7 +61,7 @@ fn run(tcb: &Tcb, frame: &GateFrame, domain: &Inner, slot: u32) -> Result<u64, E
         tcb.gates.set(GateLimit { left, ..limit });
     }
     let mut caller = GateCall { frame };
-    // Looked at in its place: to move a whole `End`, of which the parts have been
+    // Looked at in its place: to move a whole `CallEnd`, of which the parts have been
     // written one by one, takes as long as the rest of the call.
     let call = || match import.get() {
         Ok(function) => function(&mut caller).map_err(|end| boxed(end.into())),

@@ -1,6 +1,6 @@
 //! Domains: an image in a window, with its memory, stacks and imports.
 
-use crate::call::{Arguments, AroundThreadEnd, CallError, Entry, Returned};
+use crate::call::{AroundThreadEnd, CallArguments, CallError, Entry, Returned};
 use crate::cancel::{self, Canceller};
 use crate::host_function::HostFunction;
 use crate::image::ImageLayout;
@@ -97,7 +97,11 @@ impl WindowDomain {
     ///
     /// # Panics
     /// As [`WindowDomain::call`].
-    pub fn start(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, Box<CallError>> {
+    pub fn start(
+        &self,
+        entry: Entry,
+        arguments: &CallArguments,
+    ) -> Result<Returned, Box<CallError>> {
         let inner = &*self.inner;
         if entry.serial != inner.serial() {
             return Err(Error::WrongDomain.into());
@@ -149,7 +153,11 @@ impl WindowDomain {
         reason = "its result stays in registers: see there"
     )]
     #[inline(always)]
-    pub fn call(&self, entry: Entry, arguments: &Arguments) -> Result<Returned, Box<CallError>> {
+    pub fn call(
+        &self,
+        entry: Entry,
+        arguments: &CallArguments,
+    ) -> Result<Returned, Box<CallError>> {
         self.inner.call(entry, arguments, None)
     }
 
@@ -160,7 +168,7 @@ impl WindowDomain {
     pub fn call_limited(
         &self,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: &CallLimits,
     ) -> Result<Returned, Box<CallError>> {
         self.inner.call(entry, arguments, Some(limits))
@@ -176,7 +184,7 @@ impl WindowDomain {
     pub fn call_cancellable(
         &self,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
         cancellers: &[Canceller],
     ) -> Result<Returned, Box<CallError>> {

@@ -1,7 +1,7 @@
 //! Calls of the host.
 
 use crate::attach::current_or_new;
-use crate::call::{Arguments, Entry, NotReturned, Returned};
+use crate::call::{CallArguments, Entry, NotReturned, Returned};
 use crate::control_stack::MAX_CONTROL_STACK;
 use crate::deadline;
 use crate::enter::{Extra, Left};
@@ -22,7 +22,7 @@ impl Inner {
     pub(crate) fn call(
         &self,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
     ) -> Result<Returned, NotReturned> {
         let usual =
@@ -51,7 +51,7 @@ impl Inner {
     fn call_unusual(
         &self,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         limits: Option<&CallLimits>,
         place: &mut Returned,
     ) -> Result<(), NotReturned> {
@@ -77,7 +77,7 @@ impl Inner {
     pub(crate) fn construct(
         &self,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
     ) -> Result<Returned, NotReturned> {
         let tcb = current_or_new()?;
         tcb.check_nesting()?;
@@ -89,7 +89,7 @@ impl Inner {
     fn call_timed(
         &self,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
     ) -> Option<Result<Returned, NotReturned>> {
         let time = self.only_time?.get();
         let usual = |tcb: &&Tcb| self.life.is_open_with_limits(entry.serial) && tcb.is_outside();
@@ -112,7 +112,7 @@ impl Inner {
         &self,
         tcb: &Tcb,
         entry: Entry,
-        arguments: &Arguments,
+        arguments: &CallArguments,
         enter: impl FnOnce(*const Extra, u64) -> Left,
     ) -> Option<Result<Returned, NotReturned>> {
         let top = tcb.own_stack_called(self, entry.serial)?;

@@ -6,12 +6,12 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// A function of the host that a domain may call. What it returns is the
-/// domain's `%rax`; an [`End`] ends the invocation that called it.
-pub type HostFunction = Arc<dyn Fn(&mut GateCall<'_>) -> Result<u64, End> + Send + Sync>;
+/// domain's `%rax`; an [`CallEnd`] ends the invocation that called it.
+pub type HostFunction = Arc<dyn Fn(&mut GateCall<'_>) -> Result<u64, CallEnd> + Send + Sync>;
 
 /// Why a host function ends the invocation that called it.
 #[derive(Debug, thiserror::Error)]
-pub enum End {
+pub enum CallEnd {
     /// The domain asked to end, as `exit` does; no fault.
     #[error("exited with status {0}")]
     Exit(i32),
@@ -42,13 +42,13 @@ pub struct GateCall<'a> {
     pub(crate) frame: &'a GateFrame,
 }
 
-impl From<End> for Ending {
-    fn from(end: End) -> Self {
+impl From<CallEnd> for Ending {
+    fn from(end: CallEnd) -> Self {
         match end {
-            End::Exit(status) => Self::Exit(status),
-            End::Raised(signal) => Self::Fault(Cause::Raised { signal }),
-            End::OutputLimit { granted } => Self::Fault(Cause::OutputLimit { granted }),
-            End::Refused(error) => Self::Refused(error),
+            CallEnd::Exit(status) => Self::Exit(status),
+            CallEnd::Raised(signal) => Self::Fault(Cause::Raised { signal }),
+            CallEnd::OutputLimit { granted } => Self::Fault(Cause::OutputLimit { granted }),
+            CallEnd::Refused(error) => Self::Refused(error),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::account::Account;
 use crate::call::{AroundThreadEnd, Entry, NotReturned};
 use crate::clock::Clock;
-use crate::host_function::{End, HostFunction};
+use crate::host_function::{CallEnd, HostFunction};
 use crate::image::{ImageLayout, Parked};
 use crate::import::Import;
 use crate::life::Life;
@@ -274,7 +274,7 @@ impl Inner {
     }
 
     /// Counts output.
-    pub(crate) fn charge_output(&self, bytes: u64) -> Result<(), End> {
+    pub(crate) fn charge_output(&self, bytes: u64) -> Result<(), CallEnd> {
         let Some(granted) = self.limits.output else {
             return Ok(());
         };
@@ -283,7 +283,7 @@ impl Inner {
         let counted = self
             .written
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        counted.map_or(Err(End::OutputLimit { granted }), |_| Ok(()))
+        counted.map_or(Err(CallEnd::OutputLimit { granted }), |_| Ok(()))
     }
 
     /// The number of the window.

@@ -2,7 +2,7 @@
 
 use crate::account::Thread;
 use crate::assembly::ended;
-use crate::call::{Arguments, CallError, Entry, NotReturned, Returned};
+use crate::call::{CallArguments, CallError, Entry, NotReturned, Returned};
 use crate::clock::Clock;
 use crate::enter::{self, Extra, Left};
 use crate::granted::{Bound, Granted};
@@ -32,7 +32,7 @@ pub(crate) struct Request<'a> {
 impl<'a> Request<'a> {
     /// What the host asks for. The entry is this domain's, in this life.
     #[inline]
-    pub(crate) fn new(entry: Entry, arguments: &'a Arguments) -> Self {
+    pub(crate) fn new(entry: Entry, arguments: &'a CallArguments) -> Self {
         Self {
             target: entry.address,
             integers: arguments.integers(),

@@ -3,7 +3,7 @@
 use crate::control_stack;
 use crate::records::{Wanted, end_those_that_wait, refusing, snapshot};
 use crate::{
-    Access, Arguments, CallError, Claimed, ImageLayout, Limits, LinkOptions, PAGE, Segment,
+    Access, CallArguments, CallError, Claimed, ImageLayout, Limits, LinkOptions, PAGE, Segment,
     SharedPages, WindowDomain,
 };
 use mullion_abi::{IMAGE_BASE, LABEL};
@@ -239,7 +239,7 @@ impl World {
         let entry = Claimed(domain.memory().base() + IMAGE_BASE + 4);
         let entry = domain.entry(entry)?;
         domain
-            .call(entry, &Arguments::default())
+            .call(entry, &CallArguments::default())
             .map(drop)
             .map_err(|error| *error)
     }

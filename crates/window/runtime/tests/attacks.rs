@@ -2,7 +2,7 @@
 
 mod support;
 
-use mullion_runtime::{Arguments, Cause, Limits};
+use mullion_runtime::{CallArguments, Cause, Limits};
 use std::arch::asm;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use support::{Program, host};
@@ -209,7 +209,7 @@ fn longjmp_does_not_cross_invocations() {
             .entry(mullion_runtime::Claimed(*target.get().unwrap()))
             .unwrap();
         match caller
-            .call(entry, &Arguments::default(), None)
+            .call(entry, &CallArguments::default(), None)
             .map_err(|error| *error)
         {
             Err(mullion_runtime::CallError::Fault(fault)) => {
@@ -416,7 +416,7 @@ fn nothing_of_the_hosts_is_left_in_registers() {
     assert_eq!(
         loaded
             .domain
-            .call(entry, &Arguments::default())
+            .call(entry, &CallArguments::default())
             .unwrap()
             .integer,
         0
@@ -493,7 +493,10 @@ fn the_x87_unit_does_not_tell_where_the_host_is() {
         for (number, (what, last)) in all.iter().enumerate() {
             done.store(number, Ordering::Relaxed);
             last();
-            let called = loaded.domain.call(entry, &Arguments::default()).unwrap();
+            let called = loaded
+                .domain
+                .call(entry, &CallArguments::default())
+                .unwrap();
             assert_eq!(called.integer as u32, 0, "the status, {name}, {what}");
             // Bits 16 to 26 name the operation, as each processor has it.
             let found = (called.integer >> 32, called.high & 0xffff);

@@ -4,7 +4,7 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, CallLimits, Cause, Claimed, Entry, Limits, LinkOptions, Returned,
+    CallArguments, CallError, CallLimits, Cause, Claimed, Entry, Limits, LinkOptions, Returned,
     WindowDomain,
 };
 use std::cell::RefCell;
@@ -122,7 +122,7 @@ fn entry(domain: &Loaded, name: &str) -> Entry {
 
 /// How the last domain of a chain ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum End {
+enum CallEnd {
     /// It calls the host, which returns.
     Returns,
     /// It calls the host, which calls another domain, of this kind: whether it uses the segment.
@@ -137,16 +137,16 @@ const LENGTH: usize = 4;
 struct Chain {
     all: Vec<Loaded>,
     which: u32,
-    end: End,
+    end: CallEnd,
 }
 
 impl Chain {
-    fn new(programs: &Programs, which: u32, end: End) -> Self {
+    fn new(programs: &Programs, which: u32, end: CallEnd) -> Self {
         let called: Arc<OnceLock<(WindowDomain, Entry)>> = Arc::default();
         let again = called.clone();
         let other = host(move |_| {
             if let Some((domain, entry)) = again.get() {
-                domain.call(*entry, &Arguments::default()).unwrap();
+                domain.call(*entry, &CallArguments::default()).unwrap();
             }
             Ok(0)
         });
@@ -154,7 +154,7 @@ impl Chain {
         let all: Vec<Loaded> = (0..LENGTH)
             .map(|place| programs.load(uses(place), other.clone()))
             .collect();
-        if let End::Calls(segment) = end {
+        if let CallEnd::Calls(segment) = end {
             let another = programs.load(segment, host(|_| Ok(0)));
             let mine = entry(&another, "mine");
             assert!(called.set((another.domain, mine)).is_ok());
@@ -168,8 +168,8 @@ impl Chain {
         for place in 0..LENGTH - 1 {
             let last = place == LENGTH - 2;
             let name = match self.end {
-                End::Faults if last => "wrong",
-                End::TimesOut if last => "forever",
+                CallEnd::Faults if last => "wrong",
+                CallEnd::TimesOut if last => "forever",
                 _ => "through",
             };
             let time = (name == "forever").then_some(Duration::from_millis(2));
@@ -208,7 +208,7 @@ impl Chain {
         let mut now = base();
         let returned = self.all[0].call("through", &[]);
         let returned = returned.unwrap_or_else(|error| panic!("{what}: {error}"));
-        let ended = matches!(self.end, End::Faults | End::TimesOut);
+        let ended = matches!(self.end, CallEnd::Faults | CallEnd::TimesOut);
         let expected = if ended { 100 + LENGTH - 1 } else { LENGTH };
         assert_eq!(returned.integer, expected as u64, "{what}");
         // Each looks twice, on the way down and on the way up; the last one once if it ends.
@@ -250,15 +250,19 @@ fn forget_base() {
 #[test]
 fn every_order_of_both_kinds_finds_its_own_memory() {
     let programs = Programs::new();
-    let calls = [false, true].map(End::Calls);
-    let ends = [&[End::Returns, End::Faults, End::TimesOut], &calls[..]].concat();
+    let calls = [false, true].map(CallEnd::Calls);
+    let ends = [
+        &[CallEnd::Returns, CallEnd::Faults, CallEnd::TimesOut],
+        &calls[..],
+    ]
+    .concat();
     for which in 0..1 << LENGTH {
         for end in &ends {
             let mut chain = Chain::new(&programs, which, *end);
             for _life in 0..2 {
                 for _call in 0..2 {
                     chain.call();
-                    if matches!(end, End::Faults | End::TimesOut) {
+                    if matches!(end, CallEnd::Faults | CallEnd::TimesOut) {
                         let last = &mut chain.all[LENGTH - 1].domain;
                         last.restart().unwrap();
                         last.open();
@@ -275,7 +279,12 @@ fn nothing_writes_the_base_for_domains_that_do_not_use_it() {
     std::thread::spawn(|| {
         let programs = Programs::new();
         forget_base();
-        for end in [End::Returns, End::Calls(false), End::Faults, End::TimesOut] {
+        for end in [
+            CallEnd::Returns,
+            CallEnd::Calls(false),
+            CallEnd::Faults,
+            CallEnd::TimesOut,
+        ] {
             let chain = Chain::new(&programs, 0, end);
             chain.call();
             assert_eq!(base(), NOBODY, "{end:?}");
@@ -290,7 +299,7 @@ fn nothing_writes_the_base_for_domains_that_do_not_use_it() {
 fn one_that_uses_the_base_keeps_it_among_others() {
     let programs = Programs::new();
     for place in 0..LENGTH {
-        let chain = Chain::new(&programs, 1 << place, End::Returns);
+        let chain = Chain::new(&programs, 1 << place, CallEnd::Returns);
         chain.call();
         let window = chain.all[place].domain.memory().base();
         for _ in 0..3 {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use mullion_runtime::{Access, Arguments, CallError, Claimed, End, Error, Limits, PAGE};
+use mullion_runtime::{Access, CallArguments, CallEnd, CallError, Claimed, Error, Limits, PAGE};
 use support::{Program, host};
 
 #[test]
@@ -27,7 +27,7 @@ fn arguments_go_in_and_results_come_out() {
         .call("sum", &[1, 20, 300, 4000, 50000, 600000])
         .unwrap();
     assert_eq!((returned.integer, returned.high), (654321, 1));
-    let doubles = Arguments::new(&[]).with_doubles(&[1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.25]);
+    let doubles = CallArguments::new(&[]).with_doubles(&[1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.25]);
     assert_eq!(
         loaded.call_with("add_doubles", &doubles).unwrap().double,
         3.75
@@ -87,7 +87,7 @@ fn a_host_function_ends_the_invocation() {
             ret
         ",
     );
-    let mut loaded = program.load_with(vec![host(|_| Err(End::Exit(7)))], Limits::default());
+    let mut loaded = program.load_with(vec![host(|_| Err(CallEnd::Exit(7)))], Limits::default());
     assert!(matches!(loaded.call("go", &[]), Err(CallError::Exit(7))));
     assert!(matches!(
         loaded.call("go", &[]),
@@ -138,12 +138,12 @@ fn calls_nest_and_nesting_is_limited() {
         }
         let returned = caller.call(
             entry,
-            &Arguments::new(&[left - 1, caller.integers()[1]]),
+            &CallArguments::new(&[left - 1, caller.integers()[1]]),
             None,
         );
         match returned {
             Ok(returned) => Ok(returned.integer),
-            Err(error) => Err(End::Refused(error.into())),
+            Err(error) => Err(CallEnd::Refused(error.into())),
         }
     });
     let loaded = program.load_with(vec![down], Limits::default());
@@ -187,7 +187,7 @@ fn only_labelled_code_is_an_entry() {
     let entry = other.domain.entry(Claimed(other.address("go"))).unwrap();
     let error = loaded
         .domain
-        .call(entry, &Arguments::default())
+        .call(entry, &CallArguments::default())
         .unwrap_err();
     assert!(matches!(*error, CallError::NotMade(Error::WrongDomain)));
 }
@@ -255,10 +255,10 @@ fn a_stack_that_has_no_room_for_arguments_is_the_domains_fault() {
     let again = host(|caller| {
         let entry = caller.entry(caller.pointer(0)).unwrap();
         let error = caller
-            .call(entry, &Arguments::new(&[0; 8]), None)
+            .call(entry, &CallArguments::new(&[0; 8]), None)
             .unwrap_err();
         assert!(matches!(*error, CallError::Fault(_)), "{error}");
-        Err(End::Refused(error.into()))
+        Err(CallEnd::Refused(error.into()))
     });
     let loaded = program.load_with(vec![again], Limits::default());
     let other = loaded.address("other");
@@ -291,9 +291,9 @@ fn a_full_control_stack_is_the_domains_fault_at_gates_too() {
             return Ok(0);
         }
         let entry = caller.entry(caller.pointer(0)).unwrap();
-        match caller.call(entry, &Arguments::default(), None) {
+        match caller.call(entry, &CallArguments::default(), None) {
             Ok(_) => Ok(0),
-            Err(error) => Err(End::Refused(error.into())),
+            Err(error) => Err(CallEnd::Refused(error.into())),
         }
     });
     let mut loaded = program.load_with(vec![again], Limits::default());

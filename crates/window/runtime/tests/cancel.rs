@@ -3,7 +3,7 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, CallLimits, Canceller, Cause, Claimed, Error, Limits, Returned,
+    CallArguments, CallError, CallLimits, Canceller, Cause, Claimed, Error, Limits, Returned,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
@@ -36,7 +36,7 @@ const PROGRAM: &str = "
 const LONG: Duration = Duration::from_secs(3600);
 
 fn load(
-    outside: impl Fn(&mut mullion_runtime::GateCall<'_>) -> Result<u64, mullion_runtime::End>
+    outside: impl Fn(&mut mullion_runtime::GateCall<'_>) -> Result<u64, mullion_runtime::CallEnd>
     + Send
     + Sync
     + 'static,
@@ -57,7 +57,7 @@ fn call(
     canceller: &Canceller,
 ) -> Result<Returned, CallError> {
     let entry = loaded.domain.entry(Claimed(loaded.address(name)))?;
-    let arguments = Arguments::new(&[argument]);
+    let arguments = CallArguments::new(&[argument]);
     let called =
         loaded
             .domain
@@ -208,7 +208,7 @@ fn a_nested_call_with_a_limit_of_its_own_ends_and_the_next_call_does_not() {
             .unwrap();
         let called = nested
             .domain
-            .call_limited(entry, &Arguments::default(), &limits);
+            .call_limited(entry, &CallArguments::default(), &limits);
         // The outer one may get as far as here again before it is ended as well.
         match called.map_err(|error| *error) {
             Err(CallError::NotMade(Error::Ended)) => {}
@@ -329,7 +329,7 @@ fn cancels_that_race_with_the_end_hit_nothing_else() {
                     ..CallLimits::default()
                 };
                 let entry = other.domain.entry(Claimed(other.address("count"))).unwrap();
-                let arguments = Arguments::new(&[500]);
+                let arguments = CallArguments::new(&[500]);
                 other
                     .domain
                     .call_limited(entry, &arguments, &limits)

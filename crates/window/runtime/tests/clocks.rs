@@ -2,7 +2,9 @@
 
 mod support;
 
-use mullion_runtime::{Arguments, CallError, CallLimits, Cause, Claimed, End, Error, Limits};
+use mullion_runtime::{
+    CallArguments, CallEnd, CallError, CallLimits, Cause, Claimed, Error, Limits,
+};
 use std::time::{Duration, Instant};
 use support::{LOOP, Program, host, limited};
 
@@ -181,7 +183,7 @@ fn the_outer_processor_time_holds_for_all_that_is_nested() {
                 Ok(0)
             }
             Err(CallError::NotMade(Error::Ended)) => Ok(0),
-            Err(other) => Err(End::Refused(other.into())),
+            Err(other) => Err(CallEnd::Refused(other.into())),
         });
         let outer = program.load_with(vec![nested], limited_on_processors(30));
         let fault = outer.fault("wait_forever", &[]);
@@ -217,7 +219,7 @@ fn a_nested_call_that_uses_up_its_processor_time_ends_alone() {
         let entry = entry.expect("a labelled function");
         let end = inner
             .domain
-            .call_limited(entry, &Arguments::default(), &limits);
+            .call_limited(entry, &CallArguments::default(), &limits);
         let end = end.map_err(|error| *error);
         let Err(CallError::Fault(fault)) = end else {
             panic!("{end:?}");

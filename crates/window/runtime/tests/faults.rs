@@ -2,7 +2,7 @@
 
 mod support;
 
-use mullion_runtime::{Access, Attempt, Cause, End, Limits};
+use mullion_runtime::{Access, Attempt, CallEnd, Cause, Limits};
 use support::{Program, host};
 
 /// Programs that do one thing wrong each.
@@ -241,7 +241,7 @@ fn a_domain_may_raise_a_signal_against_itself() {
             ret
         ",
     );
-    let loaded = program.load_with(vec![host(|_| Err(End::Raised(6)))], Limits::default());
+    let loaded = program.load_with(vec![host(|_| Err(CallEnd::Raised(6)))], Limits::default());
     let fault = loaded.fault("go", &[]);
     assert_eq!(fault.cause, Cause::Raised { signal: 6 });
     assert_eq!(

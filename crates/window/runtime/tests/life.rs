@@ -3,7 +3,7 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, Claimed, Entry, Error, Limits, LinkOptions, Returned, WindowDomain,
+    CallArguments, CallError, Claimed, Entry, Error, Limits, LinkOptions, Returned, WindowDomain,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -69,7 +69,7 @@ fn start(loaded: &Loaded) -> Result<Returned, CallError> {
     let construct = entry(loaded, "construct");
     loaded
         .domain
-        .start(construct, &Arguments::default())
+        .start(construct, &CallArguments::default())
         .map_err(|error| *error)
 }
 
@@ -114,7 +114,7 @@ fn restarts_under_traffic(count: u64, start_wait: Duration) -> u64 {
             scope.spawn(move || {
                 let through = entry(caller, "through");
                 while !stop.load(Ordering::Relaxed) {
-                    let called = caller.domain.call(through, &Arguments::default());
+                    let called = caller.domain.call(through, &CallArguments::default());
                     assert_eq!(called.expect("whole or refused").integer, 7);
                     calls.fetch_add(1, Ordering::Relaxed);
                 }
@@ -212,7 +212,7 @@ fn a_refused_restart_harms_no_call_in_flight() {
         };
         let entry = call.entry(get).unwrap();
         let found = call
-            .call(entry, &Arguments::default(), None)
+            .call(entry, &CallArguments::default(), None)
             .unwrap()
             .integer;
         held.lock().unwrap().as_ref().unwrap().domain.reopen();
@@ -228,7 +228,7 @@ fn a_refused_restart_harms_no_call_in_flight() {
             });
             let _stop = Stop(&stop);
             for _ in 0..20_000 {
-                let nested = call.call(entry, &Arguments::default(), None);
+                let nested = call.call(entry, &CallArguments::default(), None);
                 assert_eq!(nested.unwrap().integer, 7);
             }
         });
@@ -319,7 +319,7 @@ fn constructors_that_do_not_return_leave_an_end() {
     let wrong = entry_of(&domain, &names, "wrong");
     assert!(matches!(
         domain
-            .start(wrong, &Arguments::default())
+            .start(wrong, &CallArguments::default())
             .map_err(|error| *error),
         Err(CallError::Fault(_))
     ));
@@ -327,7 +327,7 @@ fn constructors_that_do_not_return_leave_an_end() {
     let domain = fresh(panics);
     let call_back = entry_of(&domain, &names, "call_back");
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        domain.start(call_back, &Arguments::default())
+        domain.start(call_back, &CallArguments::default())
     }));
     assert!(panicked.is_err() && domain.has_ended());
 }
@@ -356,7 +356,7 @@ fn a_circle_of_constructors_is_an_error() {
     };
     link(&one, &two);
     link(&two, &one);
-    let error = one.start(entry_of(&one, "through"), &Arguments::default());
+    let error = one.start(entry_of(&one, "through"), &CallArguments::default());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("not open"), "{error}");
 }

@@ -2,7 +2,9 @@
 
 mod support;
 
-use mullion_runtime::{Arguments, CallError, CallLimits, Cause, Claimed, End, Error, Limits};
+use mullion_runtime::{
+    CallArguments, CallEnd, CallError, CallLimits, Cause, Claimed, Error, Limits,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -67,7 +69,7 @@ fn an_outer_limit_holds_for_what_is_nested_in_it() {
             assert!(matches!(fault.cause, Cause::TimeLimit { .. }));
             Ok(0)
         }
-        other => Err(End::Refused(format!("{other:?}").into())),
+        other => Err(CallEnd::Refused(format!("{other:?}").into())),
     });
     let outer = program.load_with(vec![inner], limited(20));
     overrun(&outer, "wait_forever", 20);
@@ -176,7 +178,7 @@ fn a_fault_on_one_thread_leaves_the_others_alone() {
         });
     });
     let entry = good.domain.entry(Claimed(good.address("spin"))).unwrap();
-    good.domain.call(entry, &Arguments::default()).unwrap();
+    good.domain.call(entry, &CallArguments::default()).unwrap();
 }
 
 #[test]
@@ -262,7 +264,7 @@ fn limited_call(loaded: &Loaded, name: &str, number: u64, limits: &CallLimits) -
     let entry = loaded.domain.entry(Claimed(loaded.address(name))).unwrap();
     let called = loaded
         .domain
-        .call_limited(entry, &Arguments::new(&[number]), limits);
+        .call_limited(entry, &CallArguments::new(&[number]), limits);
     match called.map_err(|error| *error) {
         Err(CallError::Fault(fault)) => fault.cause,
         other => panic!("no fault: {other:?}"),
@@ -305,8 +307,8 @@ fn a_call_may_have_fewer_gate_calls_with_what_it_nests() {
         if caller.called_by().is_none() && caller.integers()[0] != 3 {
             let base = caller.memory().base();
             let entry = caller.entry(Claimed(base + caller.integers()[1])).unwrap();
-            let called = caller.call(entry, &Arguments::new(&[3]), None);
-            called.map_err(|error| mullion_runtime::End::Refused(error))?;
+            let called = caller.call(entry, &CallArguments::new(&[3]), None);
+            called.map_err(|error| mullion_runtime::CallEnd::Refused(error))?;
         }
         Ok(0)
     });
@@ -319,7 +321,7 @@ fn a_call_may_have_fewer_gate_calls_with_what_it_nests() {
             gate_calls: Some(gate_calls),
             ..CallLimits::default()
         };
-        let arguments = Arguments::new(&[2, offset]);
+        let arguments = CallArguments::new(&[2, offset]);
         loaded.domain.call_limited(entry, &arguments, &limits)
     };
     call(&loaded, 8).unwrap();
@@ -339,7 +341,7 @@ fn a_call_may_nest_less_than_its_domain() {
     let deeper = host(|caller| {
         let base = caller.memory().base();
         let entry = caller.entry(Claimed(base + caller.integers()[1])).unwrap();
-        let arguments = Arguments::new(&[1, caller.integers()[1]]);
+        let arguments = CallArguments::new(&[1, caller.integers()[1]]);
         match caller.call(entry, &arguments, None).map_err(|error| *error) {
             Ok(returned) => Ok(returned.integer + 1),
             Err(CallError::NotMade(Error::Depth { .. })) => Ok(0),
@@ -353,7 +355,7 @@ fn a_call_may_nest_less_than_its_domain() {
     let loaded = program.load_with(vec![deeper], limits);
     let go = loaded.address("go");
     let entry = loaded.domain.entry(Claimed(go)).unwrap();
-    let arguments = Arguments::new(&[1, go - loaded.domain.memory().base()]);
+    let arguments = CallArguments::new(&[1, go - loaded.domain.memory().base()]);
     for (depth, nested) in [(Some(1), 0), (Some(7), 6), (Some(50), 19), (None, 19)] {
         let limits = CallLimits {
             depth,

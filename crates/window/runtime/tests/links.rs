@@ -3,7 +3,8 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, Cause, Claimed, Entry, Error, Limits, LinkOptions, Returned, WindowDomain,
+    CallArguments, CallError, Cause, Claimed, Entry, Error, Limits, LinkOptions, Returned,
+    WindowDomain,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -73,7 +74,7 @@ fn registers_go_through_and_results_come_back() {
     };
     assert_eq!(one.call("through", &[]).unwrap().integer, 8, "the host's");
     link(&one, &two, "add", doubles);
-    let arguments = Arguments::new(&[30, 5]).with_doubles(&[1.5, 2.0]);
+    let arguments = CallArguments::new(&[30, 5]).with_doubles(&[1.5, 2.0]);
     let returned = one.call_with("through", &arguments).unwrap();
     assert_eq!(
         (returned.integer, returned.high, returned.double),

@@ -3,8 +3,8 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallLimits, Cause, Claimed, Clock, Counts, End, FaultKind, LimitKind, Limits,
-    LinkOptions, PAGE,
+    CallArguments, CallEnd, CallLimits, Cause, Claimed, Clock, Counts, FaultKind, LimitKind,
+    Limits, LinkOptions, PAGE,
 };
 use std::time::Duration;
 use support::{Loaded, Program, host};
@@ -91,8 +91,8 @@ fn each_domain_has_its_own_whoever_calls_whom() {
 fn what_calls_back_is_a_call_of_the_domain() {
     let back = host(|caller| {
         let entry = caller.entry(caller.pointer(0)).unwrap();
-        let returned = caller.call(entry, &Arguments::default(), None);
-        Ok(returned.map_err(|error| End::Refused(error))?.integer)
+        let returned = caller.call(entry, &CallArguments::default(), None);
+        Ok(returned.map_err(|error| CallEnd::Refused(error))?.integer)
     });
     let program = Program::new(
         "
@@ -156,12 +156,15 @@ fn faults_have_kinds_and_restarts_keep_the_figures() {
 #[test]
 fn ends_by_the_host_are_no_faults() {
     let program = Program::new(PROGRAM);
-    let ended = |end: fn() -> End| {
+    let ended = |end: fn() -> CallEnd| {
         let loaded = program.load_with(vec![host(move |_| Err(end()))], Limits::default());
         assert!(loaded.call("twice", &[]).is_err());
         counts(&loaded)
     };
-    let (exit, refused) = (ended(|| End::Exit(3)), ended(|| End::Refused("no".into())));
+    let (exit, refused) = (
+        ended(|| CallEnd::Exit(3)),
+        ended(|| CallEnd::Refused("no".into())),
+    );
     assert_eq!((exit.exits, exit.refused, exit.faults()), (1, 0, 0));
     assert_eq!(
         (refused.exits, refused.refused, refused.faults()),
@@ -241,7 +244,7 @@ fn time_is_measured_if_asked_for() {
             .domain
             .entry(Claimed(loaded.address("count")))
             .unwrap();
-        let arguments = Arguments::new(&[50_000_000]);
+        let arguments = CallArguments::new(&[50_000_000]);
         loaded.domain.call(entry, &arguments).unwrap();
         let once = counts(&loaded).time.unwrap();
         // Fifty million turns of three instructions, of which no processor makes 16 in a nanosecond.

@@ -4,7 +4,7 @@
 
 mod support;
 
-use mullion_runtime::{Claimed, End, Limits, quietly};
+use mullion_runtime::{CallEnd, Claimed, Limits, quietly};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
@@ -63,7 +63,7 @@ fn writes_to(program: &Program, file: impl AsFd + Send + Sync + 'static) -> Load
     let write = host(move |caller| {
         let [at, length, ..] = caller.integers();
         let piece = caller.memory().piece(Claimed(at), length);
-        let piece = piece.map_err(|bad| End::Refused(Box::new(bad)))?;
+        let piece = piece.map_err(|bad| CallEnd::Refused(Box::new(bad)))?;
         Ok(match piece.drain_to(file.as_fd(), None) {
             Ok(count) => count as u64,
             Err(error) => -i64::from(error.raw_os_error().unwrap_or(0)) as u64,

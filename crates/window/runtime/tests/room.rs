@@ -6,7 +6,8 @@
 mod support;
 
 use mullion_runtime::{
-    Arguments, CallError, Cause, End, GateCall, Limits, MAX_CONTROL_STACK, Returned, prepare_thread,
+    CallArguments, CallEnd, CallError, Cause, GateCall, Limits, MAX_CONTROL_STACK, Returned,
+    prepare_thread,
 };
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -243,9 +244,9 @@ fn nested_where_little_is_left() {
     let again = host(|caller: &mut GateCall<'_>| {
         let entry = caller.entry(caller.pointer(0));
         let Ok(entry) = entry else { return Ok(0) };
-        match caller.call(entry, &Arguments::default(), None) {
+        match caller.call(entry, &CallArguments::default(), None) {
             Ok(returned) => Ok(returned.integer),
-            Err(error) => Err(End::Refused(error)),
+            Err(error) => Err(CallEnd::Refused(error)),
         }
     });
     let source = format!(

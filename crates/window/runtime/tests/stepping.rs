@@ -11,7 +11,7 @@
 
 mod support;
 
-use mullion_runtime::{Arguments, CallError, CallLimits, Cause, Claimed, Limits, LinkOptions};
+use mullion_runtime::{CallArguments, CallError, CallLimits, Cause, Claimed, Limits, LinkOptions};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
@@ -189,8 +189,8 @@ fn call(
         .domain
         .entry(Claimed(loaded.address(&export(variant))))?;
     let arguments = match variant {
-        "many-arguments" => Arguments::new(&[1, 0, 0, 0, 0, 0, 40, 0]).with_doubles(&[1.0]),
-        _ => Arguments::new(&[41]),
+        "many-arguments" => CallArguments::new(&[1, 0, 0, 0, 0, 0, 40, 0]).with_doubles(&[1.0]),
+        _ => CallArguments::new(&[41]),
     };
     let limits = CallLimits {
         time: (variant == "times-out").then_some(limit),

@@ -7,7 +7,8 @@
 mod support;
 
 use mullion_runtime::{
-    Access, Arguments, Attempt, CallError, CallLimits, Cause, Claimed, GateCall, Limits, RawFault,
+    Access, Attempt, CallArguments, CallError, CallLimits, Cause, Claimed, GateCall, Limits,
+    RawFault,
 };
 use std::collections::BTreeMap;
 use std::ptr;
@@ -178,7 +179,7 @@ fn fault_here() {
 /// or in `other`; what comes of it is the host's to say.
 fn load(program: &Program, other: Option<Arc<Loaded>>) -> Loaded {
     let call_back = host(move |caller: &mut GateCall<'_>| {
-        let (target, nothing) = (caller.pointer(0), Arguments::default());
+        let (target, nothing) = (caller.pointer(0), CallArguments::default());
         let limits = time_limit(caller.integers()[1] != 0);
         let ended = match &other {
             None => {
@@ -192,7 +193,7 @@ fn load(program: &Program, other: Option<Arc<Loaded>>) -> Loaded {
         };
         match ended {
             Ok(returned) => Ok(returned.integer),
-            Err(error) => Err(mullion_runtime::End::Refused(error)),
+            Err(error) => Err(mullion_runtime::CallEnd::Refused(error)),
         }
     });
     let limits = Limits {
@@ -231,7 +232,7 @@ fn attempt(program: &Program, rounds: usize) -> u64 {
             let alone = load(program, None);
             let loops = name == "forever";
             let entry = alone.domain.entry(Claimed(alone.address(name))).unwrap();
-            let nothing = Arguments::default();
+            let nothing = CallArguments::default();
             match alone
                 .domain
                 .call_limited(entry, &nothing, &time_limit(loops))

@@ -2,8 +2,8 @@
 
 use crate::grants::Grants;
 use crate::stop::told;
-use mullion_calls::{Program, State, Stop};
-use mullion_runtime::{End, Error, GateCall, MAX_STACKS};
+use mullion_calls::{CallStop, Program, ProgramState};
+use mullion_runtime::{CallEnd, Error, GateCall, MAX_STACKS};
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
 use std::cell::Cell;
@@ -12,11 +12,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The system interface of one domain.
 pub struct System {
     pub(crate) grants: Grants,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<ProgramState>,
 }
 
 impl System {
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, ProgramState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -26,7 +26,7 @@ pub(crate) struct Caller<'a, 'b> {
     pub(crate) system: &'a System,
     pub(crate) caller: &'a GateCall<'b>,
     /// Why it ends, if it does.
-    pub(crate) end: Cell<Option<End>>,
+    pub(crate) end: Cell<Option<CallEnd>>,
 }
 
 impl Program for Caller<'_, '_> {
@@ -42,11 +42,11 @@ impl Program for Caller<'_, '_> {
         u64::from(MAX_STACKS)
     }
 
-    fn with_state(&self, change: &mut dyn FnMut(&mut State)) {
+    fn with_state(&self, change: &mut dyn FnMut(&mut ProgramState)) {
         change(&mut self.system.state());
     }
 
-    fn random(&self, bytes: &mut [u8]) -> Result<(), Stop> {
+    fn random(&self, bytes: &mut [u8]) -> Result<(), CallStop> {
         let mut filled = 0;
         while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             filled += self.retry(|| {
@@ -57,9 +57,9 @@ impl Program for Caller<'_, '_> {
     }
 
     /// In a domain that has ended nobody waits: what is waited for may be up to the very call that ended it.
-    fn wait_a_moment(&self) -> Result<(), Stop> {
+    fn wait_a_moment(&self) -> Result<(), CallStop> {
         if self.caller.has_ended() {
-            return Err(self.ends(End::Refused(Box::new(Error::Ended))));
+            return Err(self.ends(CallEnd::Refused(Box::new(Error::Ended))));
         }
         std::thread::yield_now();
         Ok(())
@@ -72,13 +72,16 @@ impl Program for Caller<'_, '_> {
 
 impl Caller<'_, '_> {
     /// Keeps why the program ends.
-    pub(crate) fn ends(&self, end: End) -> Stop {
+    pub(crate) fn ends(&self, end: CallEnd) -> CallStop {
         self.end.set(Some(end));
-        Stop::Ended
+        CallStop::Ended
     }
 
     /// Repeats what a signal interrupted, unless the program's time is up.
-    pub(crate) fn retry<T>(&self, mut action: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
+    pub(crate) fn retry<T>(
+        &self,
+        mut action: impl FnMut() -> Result<T, CallStop>,
+    ) -> Result<T, CallStop> {
         let interrupted = told(Errno::INTR);
         loop {
             match action() {

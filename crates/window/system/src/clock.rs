@@ -2,7 +2,7 @@
 
 use crate::caller::Caller;
 use crate::stop::told;
-use mullion_calls::{Clocks, Moment, Stop};
+use mullion_calls::{CallStop, Clocks, Moment};
 use rustix::io::Errno;
 use rustix::thread::NanosleepRelativeResult;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
@@ -12,16 +12,16 @@ impl Clocks for Caller<'_, '_> {
         self.system.grants.clock
     }
 
-    fn now(&self, clock: i32) -> Result<Moment, Stop> {
+    fn now(&self, clock: i32) -> Result<Moment, CallStop> {
         Ok(moment(clock_gettime(self.clock(clock)?)))
     }
 
-    fn resolution(&self, clock: i32) -> Result<Moment, Stop> {
+    fn resolution(&self, clock: i32) -> Result<Moment, CallStop> {
         Ok(moment(clock_getres(self.clock(clock)?)))
     }
 
     /// Sleeps on through signals, until the program's own time is up.
-    fn sleep(&self, (seconds, rest): Moment) -> Result<(), Stop> {
+    fn sleep(&self, (seconds, rest): Moment) -> Result<(), CallStop> {
         self.clock(0)?;
         let mut left = Timespec {
             tv_sec: seconds,
@@ -40,7 +40,7 @@ impl Clocks for Caller<'_, '_> {
 
 impl Caller<'_, '_> {
     /// A clock, if they were granted: one that tells of time alone.
-    fn clock(&self, number: i32) -> Result<ClockId, Stop> {
+    fn clock(&self, number: i32) -> Result<ClockId, CallStop> {
         if !self.has_clocks() {
             return Err(told(Errno::PERM));
         }

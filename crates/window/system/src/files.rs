@@ -5,7 +5,7 @@ use crate::open::{Open, Way, behind};
 use crate::stat::{self, quiet_length, timestamps};
 use crate::stop::{of_address, of_io, told};
 use crate::streams::Streams;
-use mullion_calls::{Entry, Files, Handle, Moment, STAT, Stop, Stream};
+use mullion_calls::{CallStop, DirectoryEntry, Files, Handle, Moment, STAT, Stream};
 use mullion_runtime::Claimed;
 use rustix::fs::{FileType, RawDir, SeekFrom};
 use rustix::io::Errno;
@@ -30,7 +30,7 @@ impl Files for Caller<'_, '_> {
         (at, length): (u64, u64),
         write: bool,
         position: Option<i64>,
-    ) -> Result<u64, Stop> {
+    ) -> Result<u64, CallStop> {
         let open = behind(handle)?;
         let way = Way { write, position };
         let length = length.min(LONGEST);
@@ -63,7 +63,7 @@ impl Files for Caller<'_, '_> {
         Ok(done)
     }
 
-    fn seek(&self, handle: &Handle, offset: i64, whence: i32) -> Result<u64, Stop> {
+    fn seek(&self, handle: &Handle, offset: i64, whence: i32) -> Result<u64, CallStop> {
         let open = behind(handle)?;
         open.permits(None).map_err(told)?;
         let from = match (whence, u64::try_from(offset)) {
@@ -75,12 +75,12 @@ impl Files for Caller<'_, '_> {
         rustix::fs::seek(open.host(), from).map_err(told)
     }
 
-    fn stat_open(&self, handle: &Handle) -> Result<[u8; STAT], Stop> {
+    fn stat_open(&self, handle: &Handle) -> Result<[u8; STAT], CallStop> {
         let found = rustix::fs::fstat(behind(handle)?.host()).map_err(told)?;
         Ok(stat::bytes(&found))
     }
 
-    fn window_size(&self, handle: &Handle) -> Result<[u16; 4], Stop> {
+    fn window_size(&self, handle: &Handle) -> Result<[u16; 4], CallStop> {
         let open = behind(handle)?;
         if !matches!(open, Open::Stream(_)) {
             return Err(told(Errno::NOTTY));
@@ -89,19 +89,19 @@ impl Files for Caller<'_, '_> {
         Ok([size.ws_row, size.ws_col, size.ws_xpixel, size.ws_ypixel])
     }
 
-    fn flags(&self, handle: &Handle) -> Result<u32, Stop> {
+    fn flags(&self, handle: &Handle) -> Result<u32, CallStop> {
         let flags = rustix::fs::fcntl_getfl(behind(handle)?.host());
         Ok(flags.map_err(told)?.bits())
     }
 
-    fn set_open_length(&self, handle: &Handle, length: u64) -> Result<(), Stop> {
+    fn set_open_length(&self, handle: &Handle, length: u64) -> Result<(), CallStop> {
         match behind(handle)? {
             Open::File { descriptor, .. } => quiet_length(descriptor, length),
             _ => Err(told(Errno::INVAL)),
         }
     }
 
-    fn set_open_times(&self, handle: &Handle, times: [Moment; 2]) -> Result<(), Stop> {
+    fn set_open_times(&self, handle: &Handle, times: [Moment; 2]) -> Result<(), CallStop> {
         let set = match behind(handle)? {
             Open::File {
                 read_only: true, ..
@@ -112,7 +112,7 @@ impl Files for Caller<'_, '_> {
         set.map_err(told)
     }
 
-    fn sync(&self, handle: &Handle) -> Result<(), Stop> {
+    fn sync(&self, handle: &Handle) -> Result<(), CallStop> {
         let open = behind(handle)?;
         self.retry(|| rustix::fs::fsync(open.host()).map_err(told))
     }
@@ -123,8 +123,8 @@ impl Files for Caller<'_, '_> {
         &self,
         handle: &Handle,
         room: usize,
-        each: &mut dyn FnMut(Entry<'_>),
-    ) -> Result<(), Stop> {
+        each: &mut dyn FnMut(DirectoryEntry<'_>),
+    ) -> Result<(), CallStop> {
         let Open::Directory(directory) = behind(handle)? else {
             return Err(told(Errno::NOTDIR));
         };
@@ -132,7 +132,7 @@ impl Files for Caller<'_, '_> {
         let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(told)?;
-            each(Entry {
+            each(DirectoryEntry {
                 inode: entry.ino(),
                 next: entry.next_entry_cookie(),
                 kind: match entry.file_type() {
@@ -159,7 +159,7 @@ impl Caller<'_, '_> {
         (at, length): (u64, u64),
         way: Way,
         done: u64,
-    ) -> Result<u64, Stop> {
+    ) -> Result<u64, CallStop> {
         let descriptor = match open {
             Open::Taken(stream) => return self.taken(*stream, (at, length), way.write),
             Open::Directory(_) => return Err(told(Errno::ISDIR)),
@@ -181,7 +181,12 @@ impl Caller<'_, '_> {
     }
 
     /// read and write on a taken stream.
-    fn taken(&self, stream: Stream, (at, length): (u64, u64), write: bool) -> Result<u64, Stop> {
+    fn taken(
+        &self,
+        stream: Stream,
+        (at, length): (u64, u64),
+        write: bool,
+    ) -> Result<u64, CallStop> {
         let Streams::Taken(receiver) = &self.system.grants.streams else {
             return Err(told(Errno::BADF));
         };

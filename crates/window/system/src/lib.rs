@@ -38,8 +38,8 @@ pub use mullion_calls::{Stream, table};
 pub use streams::{Receiver, Streams};
 
 use caller::Caller;
-use mullion_calls::{State, Stop};
-use mullion_runtime::{End, Error, GateCall, HostFunction};
+use mullion_calls::{CallStop, ProgramState};
+use mullion_runtime::{CallEnd, Error, GateCall, HostFunction};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
@@ -73,7 +73,7 @@ impl System {
         let _old = std::mem::replace(&mut *self.state(), first_state(&self.grants));
     }
 
-    fn answer(&self, caller: &mut GateCall<'_>) -> Result<u64, End> {
+    fn answer(&self, caller: &mut GateCall<'_>) -> Result<u64, CallEnd> {
         let caller = Caller {
             system: self,
             caller,
@@ -81,19 +81,19 @@ impl System {
         };
         match mullion_calls::answer(&caller) {
             Ok(value) => Ok(value),
-            Err(Stop::Error(error)) => Ok((-i64::from(error.0)) as u64),
-            Err(Stop::Exit(status)) => Err(End::Exit(status)),
-            Err(Stop::Raised(signal)) => Err(End::Raised(signal)),
-            Err(Stop::Ended) => Err(caller
+            Err(CallStop::Error(error)) => Ok((-i64::from(error.0)) as u64),
+            Err(CallStop::Exit(status)) => Err(CallEnd::Exit(status)),
+            Err(CallStop::Raised(signal)) => Err(CallEnd::Raised(signal)),
+            Err(CallStop::Ended) => Err(caller
                 .end
                 .take()
-                .unwrap_or_else(|| End::Refused(Box::new(Error::Ended)))),
+                .unwrap_or_else(|| CallEnd::Refused(Box::new(Error::Ended)))),
         }
     }
 }
 
 /// What a program with these begins with.
-fn first_state(grants: &Grants) -> State {
+fn first_state(grants: &Grants) -> ProgramState {
     let directories = grants.mounts.iter().map(|mount| mount.guest());
-    State::new(open::streams(&grants.streams), directories)
+    ProgramState::new(open::streams(&grants.streams), directories)
 }

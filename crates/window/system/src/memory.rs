@@ -2,21 +2,21 @@
 
 use crate::caller::Caller;
 use crate::stop::{of_address, of_mapping};
-use mullion_calls::{Access, Memory, Stop};
+use mullion_calls::{Access, CallStop, Memory};
 use mullion_runtime::{self as runtime, Claimed};
 
 impl Memory for Caller<'_, '_> {
-    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), Stop> {
+    fn read(&self, at: u64, to: &mut [u8]) -> Result<(), CallStop> {
         let piece = self.memory().piece(Claimed(at), to.len() as u64);
         piece.and_then(|piece| piece.read(to)).map_err(of_address)
     }
 
-    fn read_string(&self, at: u64, most: usize) -> Result<Option<Vec<u8>>, Stop> {
+    fn read_string(&self, at: u64, most: usize) -> Result<Option<Vec<u8>>, CallStop> {
         let text = self.memory().read_string(Claimed(at), most);
         text.map_err(of_address)
     }
 
-    fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Stop> {
+    fn write(&self, at: u64, bytes: &[u8]) -> Result<(), CallStop> {
         self.memory().write(Claimed(at), bytes).map_err(of_address)
     }
 
@@ -24,27 +24,27 @@ impl Memory for Caller<'_, '_> {
         self.memory().set_heap_end(Claimed(end))
     }
 
-    fn map(&self, at: Option<u64>, length: u64, access: Access) -> Result<u64, Stop> {
+    fn map(&self, at: Option<u64>, length: u64, access: Access) -> Result<u64, CallStop> {
         let mapped = self.memory().map(at.map(Claimed), length, pages(access));
         mapped.map_err(of_mapping)
     }
 
-    fn unmap(&self, at: u64, length: u64) -> Result<(), Stop> {
+    fn unmap(&self, at: u64, length: u64) -> Result<(), CallStop> {
         let unmapped = self.memory().unmap(Claimed(at), length);
         unmapped.map_err(of_mapping)
     }
 
-    fn protect(&self, at: u64, length: u64, access: Access) -> Result<(), Stop> {
+    fn protect(&self, at: u64, length: u64, access: Access) -> Result<(), CallStop> {
         let changed = self.memory().protect(Claimed(at), length, pages(access));
         changed.map_err(of_mapping)
     }
 
-    fn discard(&self, at: u64, length: u64) -> Result<(), Stop> {
+    fn discard(&self, at: u64, length: u64) -> Result<(), CallStop> {
         let discarded = self.memory().discard(Claimed(at), length);
         discarded.map_err(of_mapping)
     }
 
-    fn mapped_as(&self, at: u64, length: u64) -> Result<Access, Stop> {
+    fn mapped_as(&self, at: u64, length: u64) -> Result<Access, CallStop> {
         let access = self.memory().mapped_as(Claimed(at), length);
         Ok(match access.map_err(of_mapping)? {
             runtime::Access::None => Access::None,

@@ -10,7 +10,7 @@
 use crate::open::Open;
 use crate::stat::{self, quiet_length, timestamps};
 use crate::stop::told;
-use mullion_calls::{Moment, STAT, Stop};
+use mullion_calls::{CallStop, Moment, STAT};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -273,7 +273,7 @@ impl Mount {
     }
 
     /// truncate.
-    pub(crate) fn set_length(&self, name: &str, length: u64) -> Result<(), Stop> {
+    pub(crate) fn set_length(&self, name: &str, length: u64) -> Result<(), CallStop> {
         self.writable().map_err(told)?;
         let file = self.open_content(name, OFlags::WRONLY, Mode::empty());
         quiet_length(&file.map_err(told)?, length)

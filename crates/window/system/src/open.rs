@@ -3,7 +3,7 @@
 use crate::stat;
 use crate::stop::told;
 use crate::streams::{Streams, null};
-use mullion_calls::{Handle, Stop, Stream};
+use mullion_calls::{CallStop, Handle, Stream};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
@@ -43,7 +43,7 @@ pub(crate) fn streams(streams: &Streams) -> [Handle; 3] {
 }
 
 /// What is behind a handle; nobody else makes any.
-pub(crate) fn behind(handle: &Handle) -> Result<&Open, Stop> {
+pub(crate) fn behind(handle: &Handle) -> Result<&Open, CallStop> {
     handle.downcast_ref().ok_or_else(|| told(Errno::BADF))
 }
 

@@ -1,7 +1,7 @@
 //! `struct stat` as x86-64 Linux lays it out: 144 bytes; and which kinds of files are a program's.
 
 use crate::stop::of_io;
-use mullion_calls::{Moment, STAT, Stop};
+use mullion_calls::{CallStop, Moment, STAT};
 use mullion_runtime::quietly;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Stat, Timespec, Timestamps};
@@ -50,7 +50,7 @@ pub(crate) fn is_of_processes(found: &OwnedFd) -> Result<bool, Errno> {
 }
 
 /// ftruncate, for which more than the host's own files may have is an error and no signal.
-pub(crate) fn quiet_length(file: &OwnedFd, length: u64) -> Result<(), Stop> {
+pub(crate) fn quiet_length(file: &OwnedFd, length: u64) -> Result<(), CallStop> {
     quietly(|| Ok(rustix::fs::ftruncate(file, length)?)).map_err(of_io)
 }
 

@@ -1,14 +1,14 @@
 //! Where a program's standard input, output and error are.
 
 use mullion_calls::Stream;
-use mullion_runtime::End;
+use mullion_runtime::CallEnd;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
 /// What takes the bytes that a program writes to its output and error. It may
 /// end the invocation, for instance when there are too many.
-pub type Receiver = Arc<dyn Fn(Stream, &[u8]) -> Result<(), End> + Send + Sync>;
+pub type Receiver = Arc<dyn Fn(Stream, &[u8]) -> Result<(), CallEnd> + Send + Sync>;
 
 /// Where a program's streams lead.
 #[derive(Clone, Default)]

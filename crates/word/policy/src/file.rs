@@ -27,7 +27,7 @@ pub struct File {
     /// Functions of the module that the host calls.
     pub exports: BTreeMap<String, Export>,
     /// Variables of the host that the module may use.
-    pub data: BTreeMap<String, Data>,
+    pub data: BTreeMap<String, HostVariable>,
     /// Whether the module's memory stays mapped when it is unloaded.
     pub stays_mapped: bool,
     /// Whether the module has instances, also if no export names one.
@@ -58,7 +58,7 @@ pub struct Export {
 
 /// A variable of the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Data {
+pub struct HostVariable {
     /// How large it is; none: as the symbol table of its file says.
     pub bytes: Option<u64>,
     /// Whether it may be written, too.

@@ -21,7 +21,7 @@ mod text;
 mod write;
 
 pub use effect::EffectError;
-pub use file::{Call, Data, Export, File, Limits};
+pub use file::{Call, Export, File, HostVariable, Limits};
 pub use learn::Learned;
 pub use lower::{Interface, LowerError};
 pub use text::TextError;

@@ -1,7 +1,7 @@
 //! From text to a [`File`]. What is not known is an error with its line and column.
 
 use crate::effect;
-use crate::file::{Call, Data, Export, File, Limits};
+use crate::file::{Call, Export, File, HostVariable, Limits};
 use mullion_word_runtime::ErrorValue;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -308,7 +308,7 @@ impl File {
                 write,
                 reason,
             } = data.into_inner();
-            let data = Data {
+            let data = HostVariable {
                 bytes,
                 write,
                 reason,

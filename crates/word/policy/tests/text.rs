@@ -1,6 +1,8 @@
 //! Policies as text: what is read is what was written, and errors tell the place.
 
-use mullion_word_policy::{Call, Data, Export, File, Interface, Limits, LowerError, TextError};
+use mullion_word_policy::{
+    Call, Export, File, HostVariable, Interface, Limits, LowerError, TextError,
+};
 use mullion_word_runtime::{Bits, Effect, ErrorValue, Number, Size, Sum, Term};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -109,7 +111,7 @@ fn variables_of_the_host_have_a_size_and_a_right() {
     )
     .expect("it is right");
     assert!(file.stays_mapped);
-    assert_eq!(file.data["environ"], Data::default());
+    assert_eq!(file.data["environ"], HostVariable::default());
     assert_eq!(file.data["ap_hooks"].bytes, Some(40));
     assert!(file.data["ap_hooks"].write);
     assert!(
@@ -360,10 +362,12 @@ fn file() -> impl Strategy<Value = File> {
         btree_map("[@a-z_ ]{1,9}", ".{0,30}", 0..3),
     );
     let data =
-        (of(0u64..1 << 60), any::<bool>(), of(".{0,30}")).prop_map(|(bytes, write, reason)| Data {
-            bytes,
-            write,
-            reason,
+        (of(0u64..1 << 60), any::<bool>(), of(".{0,30}")).prop_map(|(bytes, write, reason)| {
+            HostVariable {
+                bytes,
+                write,
+                reason,
+            }
         });
     let data = (btree_map(name(), data, 0..3), any::<bool>(), any::<bool>());
     let parts = (

@@ -15,7 +15,7 @@ use anyhow::{Context as _, bail};
 use mullion_driver::Origin;
 use mullion_judge::{JudgedProgram, SourceRefusal};
 use mullion_trust::compile::may_compile;
-use mullion_trust::elastic::{Base, Elastic, Rule};
+use mullion_trust::elastic::{BaseLanguage, Elastic, Rule};
 use mullion_trust::keynote::Work;
 use mullion_trust::log::Log;
 use mullion_trust::{ModuleType, Policy, SecretKey, Sha256Digest, record};
@@ -202,7 +202,7 @@ impl Args {
         module_type: &ModuleType,
         elastic: &Elastic,
     ) -> anyhow::Result<Result<Built, Refused>> {
-        if elastic.base == Base::Rust {
+        if elastic.base == BaseLanguage::Rust {
             return self.build_rust(module_type, elastic);
         }
         let scratch = tempfile::tempdir()?;
@@ -314,7 +314,7 @@ pub(super) fn check(
     let elastic = module_type.elastic.as_ref();
     let elastic = elastic.context("the type has no elastic language")?;
     let scratch = tempfile::tempdir()?;
-    if elastic.base == Base::Rust {
+    if elastic.base == BaseLanguage::Rust {
         let [file] = files else {
             bail!("a program in Rust is named by its root");
         };

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use mullion_trust::ModuleType;
-use mullion_trust::elastic::Base;
+use mullion_trust::elastic::BaseLanguage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -100,7 +100,7 @@ impl Draft {
         if known
             .elastic
             .as_ref()
-            .is_some_and(|elastic| elastic.base != Base::C)
+            .is_some_and(|elastic| elastic.base != BaseLanguage::C)
         {
             bail!("{}: the page is for types of C", path.display());
         }
@@ -144,7 +144,7 @@ mod tests {
             let path = entry.path();
             let before = ModuleType::read(&path).expect("a type");
             let elastic = before.elastic.as_ref().expect("elastic");
-            if elastic.base != Base::C {
+            if elastic.base != BaseLanguage::C {
                 let refused = Draft::read(&path).expect_err("not a type of C").to_string();
                 assert!(refused.contains("the page is for types of C"), "{refused}");
                 continue;

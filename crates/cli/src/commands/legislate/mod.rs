@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use draft::Draft;
 use mullion_judge::SourceRefusal;
 use mullion_trust::ModuleType;
-use mullion_trust::elastic::{Base, Elastic, Memory, Rule};
+use mullion_trust::elastic::{BaseLanguage, Elastic, Memory, Rule};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -68,7 +68,10 @@ impl Args {
         let mut types = Vec::new();
         for path in &self.files {
             let known = ModuleType::read(path)?;
-            if known.elastic.is_some_and(|elastic| elastic.base != Base::C) {
+            if known
+                .elastic
+                .is_some_and(|elastic| elastic.base != BaseLanguage::C)
+            {
                 sayln!(
                     "mullion: {}: left out, since the page is for types of C",
                     path.display()
@@ -108,7 +111,7 @@ impl Office {
                 "checked": checked().forbids(*rule),
             }))
         });
-        let of_c = |rule: &&Rule| !rule.is_optional() && rule.of().has(Base::C);
+        let of_c = |rule: &&Rule| !rule.is_optional() && rule.of().has(BaseLanguage::C);
         let always = Rule::ALL.iter().filter(of_c);
         json!({
             "types": self.types,

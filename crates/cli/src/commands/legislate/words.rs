@@ -200,14 +200,15 @@ fn bytes(amount: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mullion_trust::elastic::Base;
+    use mullion_trust::elastic::BaseLanguage;
     use std::path::Path;
 
     /// Each rule that a type decides about can be chosen on the page. The depth of loops is a number of its own.
     #[test]
     fn every_optional_rule_has_its_words() {
         for rule in Rule::ALL {
-            let wanted = rule.is_optional() && rule.of().has(Base::C) && *rule != Rule::LoopDepth;
+            let wanted =
+                rule.is_optional() && rule.of().has(BaseLanguage::C) && *rule != Rule::LoopDepth;
             assert_eq!(of(*rule).is_some(), wanted, "{rule}");
         }
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Why a test is false although nobody said so. It ends the test that it
 /// happens in, and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ConditionError {
     #[error("division by zero")]
     DivisionByZero,
     #[error("an integer beyond -2147483648 ... 2147483647")]
@@ -25,9 +25,9 @@ pub enum Fault {
     TooMuch,
 }
 
-impl From<Exhausted> for Fault {
+impl From<Exhausted> for ConditionError {
     fn from(_: Exhausted) -> Self {
-        Fault::TooMuch
+        ConditionError::TooMuch
     }
 }
 
@@ -53,7 +53,7 @@ pub struct Evaluator<'a> {
     groups: Groups,
     work: &'a mut Work,
     /// The first tests that ended with a fault, for the explanation.
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<ConditionError>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -80,7 +80,7 @@ impl<'a> Evaluator<'a> {
             let outer = self.groups.clone();
             let size = outer.iter().map(Vec::len).sum();
             if self.work.pay(Cost::Copied, size).is_err() {
-                return best.max(self.fault(Fault::TooMuch));
+                return best.max(self.fault(ConditionError::TooMuch));
             }
             best = best.max(self.clause(clause));
             self.groups = outer;
@@ -115,18 +115,18 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Notes a fault; a clause with one is worth nothing.
-    fn fault(&mut self, fault: Fault) -> usize {
+    fn fault(&mut self, fault: ConditionError) -> usize {
         if self.faults.len() < FAULTS && !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
         0
     }
 
-    fn step(&mut self) -> Result<(), Fault> {
+    fn step(&mut self) -> Result<(), ConditionError> {
         Ok(self.work.pay(Cost::Step, 1)?)
     }
 
-    pub fn test(&mut self, test: &Test) -> Result<bool, Fault> {
+    pub fn test(&mut self, test: &Test) -> Result<bool, ConditionError> {
         self.step()?;
         match test {
             Test::Constant(value) => Ok(*value),
@@ -153,7 +153,7 @@ impl<'a> Evaluator<'a> {
             }
             Test::Floats(left, relation, right) => {
                 let (left, right) = (self.float(left)?, self.float(right)?);
-                let ordering = left.partial_cmp(&right).ok_or(Fault::NotFinite)?;
+                let ordering = left.partial_cmp(&right).ok_or(ConditionError::NotFinite)?;
                 Ok(relation.holds(ordering))
             }
             Test::Strings(left, relation, right) => {
@@ -164,16 +164,16 @@ impl<'a> Evaluator<'a> {
             Test::Matches(text, pattern) => {
                 let text = self.string(text)?;
                 if let Some(compiled) = pattern.fixed(self.work)? {
-                    return self.matches(&text, compiled.ok_or(Fault::Pattern)?);
+                    return self.matches(&text, compiled.ok_or(ConditionError::Pattern)?);
                 }
                 let source = self.string(&pattern.text)?;
                 let compiled = posix::compile(&source, self.work)?;
-                self.matches(&text, &compiled.map_err(|_| Fault::Pattern)?)
+                self.matches(&text, &compiled.map_err(|_| ConditionError::Pattern)?)
             }
         }
     }
 
-    fn matches(&mut self, text: &[u8], compiled: &Compiled) -> Result<bool, Fault> {
+    fn matches(&mut self, text: &[u8], compiled: &Compiled) -> Result<bool, ConditionError> {
         self.groups.clear();
         let Some(found) = compiled.matches(text, self.work)? else {
             return Ok(false);
@@ -187,16 +187,21 @@ impl<'a> Evaluator<'a> {
         Ok(true)
     }
 
-    pub(super) fn integer(&mut self, expression: &Integer) -> Result<i32, Fault> {
+    pub(super) fn integer(&mut self, expression: &Integer) -> Result<i32, ConditionError> {
         self.step()?;
         match expression {
             Integer::Literal(number) => Ok(*number),
             Integer::Of(text) => {
                 let number = number(&self.string(text)?).floor();
                 let exact = number >= f64::from(i32::MIN) && number <= f64::from(i32::MAX);
-                exact.then_some(number as i32).ok_or(Fault::Overflow)
+                exact
+                    .then_some(number as i32)
+                    .ok_or(ConditionError::Overflow)
             }
-            Integer::Negated(inner) => self.integer(inner)?.checked_neg().ok_or(Fault::Overflow),
+            Integer::Negated(inner) => self
+                .integer(inner)?
+                .checked_neg()
+                .ok_or(ConditionError::Overflow),
             Integer::Chain(first, rest) => {
                 let mut result = self.integer(first)?;
                 for (operator, next) in rest {
@@ -208,7 +213,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    pub(super) fn float(&mut self, expression: &Float) -> Result<f64, Fault> {
+    pub(super) fn float(&mut self, expression: &Float) -> Result<f64, ConditionError> {
         self.step()?;
         let result = match expression {
             Float::Literal(number) => *number,
@@ -222,7 +227,9 @@ impl<'a> Evaluator<'a> {
                         Operator::Add => result + next,
                         Operator::Subtract => result - next,
                         Operator::Multiply => result * next,
-                        Operator::Divide if next == 0.0 => return Err(Fault::DivisionByZero),
+                        Operator::Divide if next == 0.0 => {
+                            return Err(ConditionError::DivisionByZero);
+                        }
                         Operator::Divide => result / next,
                         Operator::Modulo => result % next,
                         Operator::Power => result.powf(next),
@@ -231,10 +238,13 @@ impl<'a> Evaluator<'a> {
                 result
             }
         };
-        result.is_finite().then_some(result).ok_or(Fault::NotFinite)
+        result
+            .is_finite()
+            .then_some(result)
+            .ok_or(ConditionError::NotFinite)
     }
 
-    pub fn string<'s>(&mut self, text: &'s Str) -> Result<Cow<'s, [u8]>, Fault>
+    pub fn string<'s>(&mut self, text: &'s Str) -> Result<Cow<'s, [u8]>, ConditionError>
     where
         'a: 's,
     {
@@ -258,7 +268,7 @@ impl<'a> Evaluator<'a> {
                 for part in parts {
                     let part = self.string(part)?;
                     if joined.len() + part.len() > bounds::STRING {
-                        return Err(Fault::TooLong);
+                        return Err(ConditionError::TooLong);
                     }
                     self.work.pay(Cost::Copied, part.len())?;
                     joined.extend_from_slice(&part);
@@ -269,7 +279,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The value of a name; empty if it has none.
-    fn attribute<'s>(&mut self, name: &str) -> Result<Cow<'s, [u8]>, Fault>
+    fn attribute<'s>(&mut self, name: &str) -> Result<Cow<'s, [u8]>, ConditionError>
     where
         'a: 's,
     {
@@ -313,24 +323,26 @@ fn number(text: &[u8]) -> f64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(0.0)
 }
 
-fn apply(left: i32, operator: Operator, right: i32) -> Result<i32, Fault> {
+fn apply(left: i32, operator: Operator, right: i32) -> Result<i32, ConditionError> {
     match operator {
         Operator::Add => left.checked_add(right),
         Operator::Subtract => left.checked_sub(right),
         Operator::Multiply => left.checked_mul(right),
-        Operator::Divide | Operator::Modulo if right == 0 => return Err(Fault::DivisionByZero),
+        Operator::Divide | Operator::Modulo if right == 0 => {
+            return Err(ConditionError::DivisionByZero);
+        }
         Operator::Divide => left.checked_div(right),
         Operator::Modulo => left.checked_rem(right),
         Operator::Power => return power(left, right),
     }
-    .ok_or(Fault::Overflow)
+    .ok_or(ConditionError::Overflow)
 }
 
 /// With a negative exponent, the inverse rounded towards zero.
-fn power(base: i32, exponent: i32) -> Result<i32, Fault> {
+fn power(base: i32, exponent: i32) -> Result<i32, ConditionError> {
     match (base, u32::try_from(exponent)) {
-        (_, Ok(exponent)) => base.checked_pow(exponent).ok_or(Fault::Overflow),
-        (0, Err(_)) => Err(Fault::DivisionByZero),
+        (_, Ok(exponent)) => base.checked_pow(exponent).ok_or(ConditionError::Overflow),
+        (0, Err(_)) => Err(ConditionError::DivisionByZero),
         (1, Err(_)) => Ok(1),
         (-1, Err(_)) => Ok(if exponent % 2 == 0 { 1 } else { -1 }),
         (_, Err(_)) => Ok(0),

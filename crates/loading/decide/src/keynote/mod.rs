@@ -58,7 +58,7 @@ pub use work::{Cost, Exhausted, Work};
 /// The parts of conditions, for who explains them.
 #[doc(hidden)]
 pub mod parts {
-    pub use super::eval::{Evaluator, Fault};
+    pub use super::eval::{ConditionError, Evaluator};
     pub use super::posix::Pattern;
     pub use super::syntax::{Clause, ClauseValue, Float, Integer, Operator, Relation, Str, Test};
 }

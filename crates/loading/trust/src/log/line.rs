@@ -1,6 +1,6 @@
 //! What one line of a log holds, and its bound: the only way to make a line.
 
-use super::{Entry, Head};
+use super::{Head, LogEntry};
 use crate::record::Sha256Digest;
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ impl Line {
     /// The line behind `head` that says `event`. An event that is too long is cut, and the line
     /// says of how many bytes, with which digest, it is a cut.
     pub(super) fn new(head: &Head, time: u64, event: Value) -> Line {
-        let mut entry = Entry {
+        let mut entry = LogEntry {
             seq: head.lines,
             prev: head.last.clone(),
             time,
@@ -51,7 +51,7 @@ impl Line {
 /// More bytes than an entry takes around its event: three members, two numbers, a digest.
 const FRAME: usize = 256;
 
-fn encode(entry: &Entry) -> Vec<u8> {
+fn encode(entry: &LogEntry) -> Vec<u8> {
     serde_json::to_vec(entry).unwrap_or_default()
 }
 
@@ -135,7 +135,7 @@ mod tests {
             let whole = event.to_string();
             let line = Line::new(&start(), u64::MAX, event);
             assert!(line.bytes.len() <= LINE, "{}", line.bytes.len());
-            let entry: Entry = serde_json::from_slice(&line.bytes).expect("a line");
+            let entry: LogEntry = serde_json::from_slice(&line.bytes).expect("a line");
             assert_eq!(entry.event["cut"]["bytes"], whole.len());
             let digest = Sha256Digest::of(whole.as_bytes()).to_string();
             assert_eq!(entry.event["cut"]["sha256"], digest);
@@ -146,7 +146,7 @@ mod tests {
     fn what_fits_is_kept_whole() {
         let event = json!({ "kind": "refused", "reason": "x".repeat(60_000) });
         let line = Line::new(&start(), 0, event.clone());
-        let entry: Entry = serde_json::from_slice(&line.bytes).expect("a line");
+        let entry: LogEntry = serde_json::from_slice(&line.bytes).expect("a line");
         assert_eq!(entry.event, event);
     }
 
@@ -157,7 +157,7 @@ mod tests {
             .collect();
         let event = json!({ "kind": "refused", "reason": "no", "obstacles": obstacles });
         let line = Line::new(&start(), 0, event);
-        let entry: Entry = serde_json::from_slice(&line.bytes).expect("a line");
+        let entry: LogEntry = serde_json::from_slice(&line.bytes).expect("a line");
         assert_eq!(entry.event["kind"], "refused");
         assert_eq!(entry.event["reason"], "no");
         let kept = entry.event["obstacles"].as_array().expect("a list");

@@ -2,7 +2,7 @@
 //! the process has before and after.
 
 use super::{Loaded, Program, host};
-use mullion_runtime::{CallError, Cause, End, Limits};
+use mullion_runtime::{CallEnd, CallError, Cause, Limits};
 use std::time::Duration;
 
 const PROGRAM: &str = "
@@ -96,7 +96,7 @@ fn load(program: &Program) -> Loaded {
         time: Some(Duration::from_secs(10)),
         ..Limits::default()
     };
-    program.load_with(vec![host(|_| Err(End::Raised(6)))], limits)
+    program.load_with(vec![host(|_| Err(CallEnd::Raised(6)))], limits)
 }
 
 /// `count` domains one after the other, each called and dropped.

@@ -8,7 +8,7 @@
 pub mod churn;
 
 use mullion_runtime::{
-    Access, Arguments, CallError, FloatingPoint, HostFunction, ImageLayout, Limits, RawFault,
+    Access, CallArguments, CallError, FloatingPoint, HostFunction, ImageLayout, Limits, RawFault,
     Relocation, Returned, Segment, WindowDomain,
 };
 use std::collections::HashMap;
@@ -190,10 +190,10 @@ impl Loaded {
     }
 
     pub fn call(&self, name: &str, integers: &[u64]) -> Result<Returned, CallError> {
-        self.call_with(name, &Arguments::new(integers))
+        self.call_with(name, &CallArguments::new(integers))
     }
 
-    pub fn call_with(&self, name: &str, arguments: &Arguments) -> Result<Returned, CallError> {
+    pub fn call_with(&self, name: &str, arguments: &CallArguments) -> Result<Returned, CallError> {
         let entry = self
             .domain
             .entry(mullion_runtime::Claimed(self.address(name)))?;
@@ -211,7 +211,7 @@ impl Loaded {
 
 /// An import from a closure.
 pub fn host(
-    function: impl Fn(&mut mullion_runtime::GateCall<'_>) -> Result<u64, mullion_runtime::End>
+    function: impl Fn(&mut mullion_runtime::GateCall<'_>) -> Result<u64, mullion_runtime::CallEnd>
     + Send
     + Sync
     + 'static,
