@@ -399,6 +399,27 @@ impl Regions {
         Some(steps)
     }
 
+    /// Gives a part of a sheet at `place` the holding `to`, if all of it has `from`, and words of the sheet have had both.
+    #[inline]
+    pub(crate) fn step_at_once(
+        &mut self,
+        place: Place,
+        (part, from, to): (Range, HoldingId, HoldingId),
+    ) -> bool {
+        let Err(number) = self.by_start.get(place).1.get() else {
+            return false;
+        };
+        let Some(sheet) = self.sheets.get_mut(number) else {
+            return false;
+        };
+        let is_known = to == sheet.off || sheet.kind(to).is_some();
+        if !is_known || !sheet.range.covers(part) || !sheet.is_all(part, from) {
+            return false;
+        }
+        sheet.switch(part, from, to);
+        true
+    }
+
     /// Takes one of these steps.
     #[inline]
     pub(crate) fn step(&mut self, place: Place, (run, from, to): (Range, HoldingId, HoldingId)) {
