@@ -381,13 +381,13 @@ impl Regions {
             }
             let to = self.holdings.with(from, subject, grant, false);
             if to != sheet.off && sheet.kind(to).is_none() {
-                if sheet.kinds.len() >= KINDS {
-                    // It may be one of a run before this one, to which nothing has gone yet.
-                    let is_first = run.start() == part.start();
-                    let gone = if is_first { sheet.prune() } else { Vec::new() };
+                // Counted before anybody loses one: what nobody has may be forgotten.
+                self.holdings.gain(to);
+                // The kinds of runs before this one have no words yet.
+                if sheet.kinds.len() >= KINDS && run.start() == part.start() {
+                    let gone = sheet.prune();
                     gone.into_iter().for_each(|kind| self.holdings.lose(kind));
                 }
-                self.holdings.gain(to);
                 if sheet.kinds.len() >= KINDS {
                     self.holdings.lose(to);
                     return None;
