@@ -16,7 +16,6 @@ use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 type OnFault = extern "C" fn(*mut c_void, *const CReport);
@@ -469,30 +468,18 @@ extern "C" fn mullion_word_prepare(
         let domain = table::domain(domain)?;
         // SAFETY: the header says that the host bears what the domain does with the range, once it is granted.
         let made = unsafe { host()?.prepare(&domain, address as usize, bytes, write != 0) }?;
-        put(
-            prepared,
-            table::add(Object::Prepared(Mutex::new(made).into())),
-        )
+        put(prepared, table::add(Object::Prepared(made)))
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_word_prepared_grant(handle: u64) -> Status {
-    guarded(|| {
-        let prepared = table::prepared(handle)?;
-        let mut prepared = prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(prepared.grant()?)
-    })
+    guarded(|| Ok(table::with_prepared(handle, |prepared| prepared.grant())??))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_word_prepared_revoke(handle: u64) -> Status {
-    guarded(|| {
-        let prepared = table::prepared(handle)?;
-        let mut prepared = prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        prepared.revoke();
-        Ok(())
-    })
+    guarded(|| table::with_prepared(handle, |prepared| prepared.revoke()))
 }
 
 #[unsafe(no_mangle)]

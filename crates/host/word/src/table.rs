@@ -12,7 +12,7 @@ pub(crate) enum Object {
     Domain(Domain),
     #[expect(dead_code, reason = "it is kept for its end")]
     Granted(Granted),
-    Prepared(Arc<Mutex<PreparedGrant>>),
+    Prepared(PreparedGrant),
     Lease(Arc<Lease>),
     Instance(Instance),
 }
@@ -109,9 +109,14 @@ pub(crate) fn policy(handle: u64) -> Result<Policy, Failure> {
     })
 }
 
-pub(crate) fn prepared(handle: u64) -> Result<Arc<Mutex<PreparedGrant>>, Failure> {
+/// Runs with it under the lock: a lock less for what is to be quick. Whoever waits for threads that run checked code holds
+/// up nobody whom these wait for, because they are past their checks without the host.
+pub(crate) fn with_prepared<T>(
+    handle: u64,
+    run: impl FnOnce(&mut PreparedGrant) -> T,
+) -> Result<T, Failure> {
     with(handle, |object| match object {
-        Object::Prepared(prepared) => Some(Arc::clone(prepared)),
+        Object::Prepared(prepared) => Some(run(prepared)),
         _ => None,
     })
 }

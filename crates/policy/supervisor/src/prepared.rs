@@ -4,7 +4,7 @@ use crate::call::{Call, Reply};
 use crate::few::Few;
 use crate::holdings::HoldingId;
 use crate::living::Domain;
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Holders, Mechanism};
 use crate::policy::JoinPolicy;
 use crate::region::Grant;
 use crate::region::{Holding, Moved, Regions};
@@ -226,6 +226,15 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             ready.place = (place, regions.shape());
         }
         let (place, ready_target, grant) = (ready.place.0, ready.target, ready.grant);
+        if let Some(pair) = ready.known
+            && let Some(done) =
+                self.switch_at_once((place, ready_target, pair), part, how, grant.access)
+        {
+            return match self.note(caller, prepared, part, how == Part::On, done) {
+                Ok(()) => Ok(true),
+                Err(error) => Err(error),
+            };
+        }
         let target = Subject::Domain(ready_target);
         let none = Grant::default();
         let (on, wanted) = match how {
@@ -248,12 +257,24 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         if is_gate(grant) || grant.access == Permission::None {
             return Ok(false);
         }
+        let regions = &mut self.state.regions;
         let Some(steps) = regions.steps(place, part, (target, wanted), is_plain) else {
             return Ok(false);
         };
         let words = part.count();
         if !self.mechanism.room(words, steps.count(), !on) {
             return Err(Error::NoRoom { words });
+        }
+        if let (Part::On, Some((_, from, to))) = (how, steps.only())
+            && from != to
+        {
+            self.learn(
+                prepared,
+                Pair {
+                    off: *from,
+                    on: *to,
+                },
+            );
         }
         let mut told = Told::new::<M>();
         for step @ (range, from, to) in steps {
@@ -278,6 +299,57 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         carry_out(&self.state, &mut self.mechanism, told);
         self.note(caller, prepared, part, on, Ok(()))?;
         Ok(true)
+    }
+
+    /// As [`switch_part`](Self::switch_part), where all of the part has one of the two holdings that are known: `is_plain` was said of
+    /// the first, and holdings do not change while they are kept. None if it has not.
+    #[inline]
+    fn switch_at_once(
+        &mut self,
+        (place, target, pair): (Place, DomainId, Pair),
+        part: Range,
+        how: Part,
+        granted: Permission,
+    ) -> Option<Result<(), Error>> {
+        let (from, to, access) = match how {
+            Part::On => (pair.off, pair.on, granted),
+            Part::Off => (pair.on, pair.off, Permission::None),
+            Part::Set(_) => return None,
+        };
+        let words = part.count();
+        if !self.mechanism.room(words, 1, how == Part::Off) {
+            return Some(Err(Error::NoRoom { words }));
+        }
+        let regions = &mut self.state.regions;
+        if !regions.step_at_once(place, (part, from, to)) {
+            return None;
+        }
+        if M::BY_HOLDING {
+            let (before, after) = (regions.number(from), regions.number(to));
+            let holders = Holders::new(
+                &self.state,
+                self.state.regions.holding(to),
+                Some(target.into()),
+            );
+            self.mechanism.hold(part, before, after, holders);
+            self.mechanism.settle();
+        }
+        if M::BY_DOMAIN {
+            self.mechanism.write(target, part, access);
+            self.mechanism.flush(target, part);
+        }
+        Some(Ok(()))
+    }
+
+    /// Two holdings that parts go between.
+    fn learn(&mut self, prepared: PreparedGrant, pair: Pair) {
+        let before = match self.state.prepared.get(prepared) {
+            Some(ready) => ready.known.replace(pair),
+            None => return,
+        };
+        self.state.regions.keep(pair.off);
+        self.state.regions.keep(pair.on);
+        self.let_go(before);
     }
 
     /// Ends a prepared grant. What is granted at the moment stays granted.

@@ -381,13 +381,13 @@ impl Regions {
             }
             let to = self.holdings.with(from, subject, grant, false);
             if to != sheet.off && sheet.kind(to).is_none() {
-                if sheet.kinds.len() >= KINDS {
-                    // It may be one of a run before this one, to which nothing has gone yet.
-                    let is_first = run.start() == part.start();
-                    let gone = if is_first { sheet.prune() } else { Vec::new() };
+                // Counted before anybody loses one: what nobody has may be forgotten.
+                self.holdings.gain(to);
+                // The kinds of runs before this one have no words yet.
+                if sheet.kinds.len() >= KINDS && run.start() == part.start() {
+                    let gone = sheet.prune();
                     gone.into_iter().for_each(|kind| self.holdings.lose(kind));
                 }
-                self.holdings.gain(to);
                 if sheet.kinds.len() >= KINDS {
                     self.holdings.lose(to);
                     return None;
@@ -397,6 +397,27 @@ impl Regions {
             steps.push((run, from, to));
         }
         Some(steps)
+    }
+
+    /// Gives a part of a sheet at `place` the holding `to`, if all of it has `from`, and words of the sheet have had both.
+    #[inline]
+    pub(crate) fn step_at_once(
+        &mut self,
+        place: Place,
+        (part, from, to): (Range, HoldingId, HoldingId),
+    ) -> bool {
+        let Err(number) = self.by_start.get(place).1.get() else {
+            return false;
+        };
+        let Some(sheet) = self.sheets.get_mut(number) else {
+            return false;
+        };
+        let is_known = to == sheet.off || sheet.kind(to).is_some();
+        if !is_known || !sheet.range.covers(part) || !sheet.is_all(part, from) {
+            return false;
+        }
+        sheet.switch(part, from, to);
+        true
     }
 
     /// Takes one of these steps.

@@ -131,6 +131,17 @@ impl Sheet {
         }
     }
 
+    /// Whether each word of a part has this holding.
+    #[inline]
+    pub(crate) fn is_all(&self, part: Range, id: HoldingId) -> bool {
+        let (first, end) = self.places(part);
+        match self.kind(id) {
+            _ if id == self.off => self.any.is_all(first, end, false),
+            Some(kind) => self.kinds[kind].words.is_all(first, end, true),
+            None => false,
+        }
+    }
+
     /// Takes kinds away that no word has, and says which.
     pub(crate) fn prune(&mut self) -> Vec<HoldingId> {
         let gone = |kind: &Kind| kind.words.0.iter().all(|cell| *cell == 0);
@@ -198,6 +209,22 @@ impl Bits {
     }
 
     #[inline]
+    fn is_all(&self, from: u64, to: u64, value: bool) -> bool {
+        let (first, last, head, tail) = Bits::cells(from, to);
+        let wanted = if value { !0 } else { 0 };
+        let cells = &self.0[first..=last];
+        let (Some(low), Some(high)) = (cells.first(), cells.last()) else {
+            return false;
+        };
+        if first == last {
+            return (low ^ wanted) & head & tail == 0;
+        }
+        let middle = cells[1..cells.len() - 1].iter();
+        let middle = middle.fold(0, |all, cell| all | (cell ^ wanted));
+        ((low ^ wanted) & head) | middle | ((high ^ wanted) & tail) == 0
+    }
+
+    #[inline]
     fn set(&mut self, from: u64, to: u64, value: bool) {
         let (first, last, head, tail) = Bits::cells(from, to);
         let mut write = |at: usize, bits: u64| {
@@ -248,6 +275,8 @@ mod tests {
             let to = from + 1 + below(300 - from);
             let part = from as usize..to as usize;
             let value = below(2) == 1;
+            let same = list[part.clone()].iter().all(|one| *one == value);
+            assert_eq!(bits.is_all(from, to, value), same);
             let differs = |at: &u64| list[*at as usize] != list[from as usize];
             let end = (from..to).find(differs).unwrap_or(to);
             assert_eq!(bits.same_until(from, to), end);

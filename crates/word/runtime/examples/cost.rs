@@ -1,4 +1,5 @@
-//! What gates and grants cost: `cargo run --release -p mullion-word-runtime --example cost [WORDS OF A ROW'S NAME]`.
+//! What gates and grants cost: `cargo run --release -p mullion-word-runtime --example cost [NAME [ROUNDS]]`, where
+//! NAME is a part of the names of the rows that are wanted.
 //!
 //! Nanoseconds for a call there and back, or for a grant with its revocation; the best of 400 batches that take turns. The modules are made by hand
 //! (`tests/module`), and not verified.
@@ -264,7 +265,9 @@ fn main() {
     if let Some(wanted) = std::env::args().nth(1) {
         rows.retain(|row| row.name.contains(&wanted));
     }
-    for _ in 0..ROUNDS {
+    let rounds = std::env::args().nth(2);
+    let rounds = rounds.map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
+    for _ in 0..rounds {
         for row in &mut rows {
             let start = Instant::now();
             (row.run)();

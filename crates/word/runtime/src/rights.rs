@@ -52,6 +52,21 @@ pub(crate) enum Raised {
     Already,
     /// A grant in force.
     Active(Active),
+    /// Of words in two slabs: what is in force in each.
+    Two(Option<Active>, Option<Active>),
+}
+
+impl Raised {
+    /// What is in force.
+    #[inline]
+    fn actives(&self) -> impl Iterator<Item = &Active> {
+        let both = match self {
+            Raised::Already => [None, None],
+            Raised::Active(active) => [Some(active), None],
+            Raised::Two(first, second) => [first.as_ref(), second.as_ref()],
+        };
+        both.into_iter().flatten()
+    }
 }
 
 /// A grant in force. It has a number: what is taken away from a holder altogether ends what has lower ones.
@@ -215,30 +230,53 @@ pub(crate) fn raise(
     range: Range,
     permission: Permission,
 ) -> Result<Raised, GrantError> {
+    let border = (range.end() - 1) / SLAB * SLAB;
+    if border <= range.start() || range.count() > SLAB {
+        let active = raise_one(decider, holder, range, permission)?;
+        return Ok(active.map_or(Raised::Already, Raised::Active));
+    }
+    let part = |from, to| Range::between(from, to).expect("the border is inside");
+    let left = part(range.start(), border);
+    let left = raise_one(decider, holder, left, permission)?;
+    match raise_one(decider, holder, part(border, range.end()), permission) {
+        Ok(right) => Ok(Raised::Two(left, right)),
+        Err(error) => {
+            lower(decider, Raised::Two(left, None));
+            Err(error)
+        }
+    }
+}
+
+/// As [`raise`]; none if the holder has it already.
+#[inline]
+fn raise_one(
+    decider: &mut Decider,
+    holder: &'static Holder,
+    range: Range,
+    permission: Permission,
+) -> Result<Option<Active>, GrantError> {
     let (supervisor, rights, slabs) = decider.of(holder);
     let way = (&mut *supervisor, &mut *slabs);
     match rights.part(way, holder, range, permission)? {
-        Found::No => rights.raise(supervisor, holder, range, permission),
-        Found::Already => Ok(Raised::Already),
-        Found::Part(slab) => {
-            let number = rights.begin(range, permission);
-            Ok(Raised::Active(Active {
-                holder,
-                number,
-                range,
-                permission,
-                part: Some(slab),
-            }))
-        }
+        Found::No => Ok(Some(rights.raise(supervisor, holder, range, permission)?)),
+        Found::Already => Ok(None),
+        Found::Part(slab) => Ok(Some(Active {
+            holder,
+            number: rights.begin(range, permission),
+            range,
+            permission,
+            part: Some(slab),
+        })),
     }
 }
 
 /// Puts back what [`raise`] has given. The domain or the owner may have ended meanwhile: then it has nothing there, and the
 /// supervisor refuses.
+#[inline]
 pub(crate) fn lower(decider: &mut Decider, raised: Raised) {
-    if let Raised::Active(active) = raised {
+    for active in raised.actives() {
         let (supervisor, rights, _) = decider.of(active.holder);
-        rights.lower(supervisor, &active);
+        rights.lower(supervisor, active);
     }
 }
 
@@ -305,11 +343,14 @@ impl Rights {
         number
     }
 
-    /// Whether the holder has all of it by itself; none if it has nothing of it.
+    /// Whether the holder has all of it by itself; none if it has nothing of it, or that was not looked at.
     fn already(&self, holder: &Holder, range: Range, permission: Permission) -> Option<Found> {
         let mut parts = self.parts.iter();
-        if range.count() > WORDS || parts.any(|part| part.range.overlap(range).is_some()) {
+        if parts.any(|part| part.range.overlap(range).is_some()) {
             return Some(Found::No);
+        }
+        if range.count() > WORDS {
+            return None;
         }
         let wanted = table::Access::of(permission, holder.id);
         let (mut has_all, mut has_some) = (true, false);
@@ -329,7 +370,7 @@ impl Rights {
         holder: &'static Holder,
         range: Range,
         permission: Permission,
-    ) -> Result<Raised, GrantError> {
+    ) -> Result<Active, GrantError> {
         self.cover(supervisor, holder, range);
         self.latest += 1;
         let active = Active {
@@ -347,7 +388,7 @@ impl Rights {
             let _gone = self.write(supervisor, holder, range);
             return Err(error.into());
         }
-        Ok(Raised::Active(active))
+        Ok(active)
     }
 
     #[inline]
@@ -407,15 +448,13 @@ pub(crate) fn lower_all(decider: &mut Decider, all: impl Iterator<Item = Raised>
     decider.mechanism_mut().set_settling(Settling::Later);
     let mut places: Vec<(&'static Holder, Range)> = Vec::new();
     for raised in all {
-        let Raised::Active(active) = raised else {
-            continue;
-        };
-        let (supervisor, rights, _) = decider.of(active.holder);
-        if rights.end_part(supervisor, &active) {
-            continue;
+        for active in raised.actives() {
+            let (supervisor, rights, _) = decider.of(active.holder);
+            if !rights.end_part(supervisor, active) {
+                rights.discount(active);
+                places.push((active.holder, active.range));
+            }
         }
-        rights.discount(&active);
-        places.push((active.holder, active.range));
     }
     places.sort_unstable_by_key(|(holder, range)| (holder.id, range.start()));
     let mut places = places.into_iter().peekable();

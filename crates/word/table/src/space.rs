@@ -295,6 +295,9 @@ fn occupant() -> String {
     }
 }
 
+/// From so many cells on the wide stores are worth their beginning and end.
+const LONG: usize = 256;
+
 /// Writes `number` into `count` cells of the shadow. Only for cells inside it.
 fn fill(mut to: *mut u16, mut count: usize, number: u16) {
     let store = |to: *mut u16| {
@@ -305,6 +308,41 @@ fn fill(mut to: *mut u16, mut count: usize, number: u16) {
         store(to);
         to = to.wrapping_add(1);
         count -= 1;
+    }
+    if count >= LONG && std::arch::is_x86_feature_detected!("avx") {
+        if !(to as usize).is_multiple_of(32) {
+            fill(to, 8, number);
+            to = to.wrapping_add(8);
+            count -= 8;
+        }
+        let blocks = count / 32;
+        // SAFETY: `blocks` times 64 bytes from `to` on are inside the shadow, `to` is aligned for it, and the processor has the
+        // instructions. Readers see each cell whole, as below.
+        unsafe {
+            std::arch::asm!(
+                "movd xmm0, {number:e}",
+                "pshuflw xmm0, xmm0, 0",
+                "punpcklqdq xmm0, xmm0",
+                "vinsertf128 ymm0, ymm0, xmm0, 1",
+                "2:",
+                "vmovdqa ymmword ptr [{to}], ymm0",
+                "vmovdqa ymmword ptr [{to} + 32], ymm0",
+                "add {to}, 64",
+                "dec {blocks}",
+                "jnz 2b",
+                "vzeroupper",
+                number = in(reg) u32::from(number),
+                to = inout(reg) to => to,
+                blocks = inout(reg) blocks => _,
+                // `vzeroupper` clears the upper halves of all vectors.
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                options(nostack),
+            );
+        }
+        count %= 32;
     }
     let blocks = count / 8;
     if blocks > 0 {

@@ -1,4 +1,4 @@
-//! A prepared grant and its revocation allocate nothing, with the table written.
+//! A prepared grant and its revocation allocate nothing, with the table written; nor do those of a slab's parts.
 
 use mullion_supervisor::{DomainId, Level, Permission, Range, Supervisor};
 use mullion_word_table::{ADDRESS_BITS, Inside, Limits, Table};
@@ -56,4 +56,22 @@ fn a_prepared_grant_and_its_revocation_allocate_nothing() {
         rounds();
         assert_eq!(COUNT.get() - before, 0, "{range}");
     }
+    let slab = own(0x60000);
+    let [one, two] =
+        [module, other].map(|target| s.prepare(&root, target, slab, rw, Level::None).unwrap());
+    let mut rounds = || {
+        for at in 0..60 {
+            let part = Range::bytes(0x60000 + 64 * at, 64).unwrap();
+            for slab in [one, two] {
+                assert_eq!(s.grant_part(&root, slab, part), Ok(true));
+            }
+            for slab in [two, one] {
+                assert_eq!(s.revoke_part(&root, slab, part), Ok(true));
+            }
+        }
+    };
+    rounds();
+    let before = COUNT.get();
+    rounds();
+    assert_eq!(COUNT.get() - before, 0, "parts of a slab");
 }
