@@ -28,7 +28,7 @@ long discount(struct item *items, size_t count)
     return (long)count;
 }
 
-/* Memory of its own, by the host's allocator; and a function of the host's. */
+/* Memory of its own, by its own heap; and a function of the host's. */
 long told(long number)
 {
     char *text = malloc(32);

@@ -66,7 +66,7 @@ const FUNCTIONS: &[(&str, &[Effect], u8)] = &[
     ("__cxa_atexit", &[Callback(0)], 0),
 ];
 
-/// What a program that imports these functions may do.
+/// What a program that calls these functions, or has their addresses, may do.
 pub(crate) fn policy(imports: &[String]) -> Policy {
     let mut policy = Policy::new();
     for (name, effects, stacked) in FUNCTIONS {

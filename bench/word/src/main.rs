@@ -57,7 +57,12 @@ fn run(arguments: Vec<OsString>, seconds: Option<u64>) -> anyhow::Result<u8> {
         stack: 6 << 20,
         image: 2 << 30,
     };
-    let policy = library::policy(verified.imports()).limits(limits);
+    // What it calls by name, and what it has the address of.
+    let named = verified.symbols().map(|(_, symbol)| symbol);
+    let named = named.filter(|symbol| symbol.address.is_none());
+    let mut wanted = verified.imports().to_vec();
+    wanted.extend(named.map(|symbol| symbol.name.to_owned()));
+    let policy = library::policy(&wanted).limits(limits);
     let host = Host::new()?;
     let domain = host.load_with(&module, policy, &mut library::resolve)?;
     for name in library::VARIABLES {

@@ -1,7 +1,5 @@
 //! What can be wrong with a module: rules, with an explanation and a way out.
 
-use std::fmt;
-
 mullion_decoder::rules! {
     /// A rule of `docs/word-form.md` that a module can break.
     ElfHeader "elf-header"
@@ -177,54 +175,9 @@ mullion_decoder::rules! {
         "Memory in front of the segment could complete it.";
 }
 
-impl fmt::Display for Rule {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for Rule {
-    type Err = UnknownRule;
-
-    fn from_str(name: &str) -> Result<Self, UnknownRule> {
-        let mut all = Self::ALL.iter().copied();
-        all.find(|rule| rule.name() == name)
-            .ok_or_else(|| UnknownRule(name.to_owned()))
-    }
-}
-
-/// There is no rule of this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no rule {0:?}")]
-pub struct UnknownRule(pub String);
-
-/// Where a violation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
-    /// An offset in the file: of a header, a table's entry, a note.
-    File(u64),
+mullion_decoder::violations! {
     /// An address of the file: of an instruction, a record, a target.
-    Address(u64),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(offset) => write!(formatter, "file offset {offset:#x}"),
-            Self::Address(address) => write!(formatter, "{address:#x}"),
-        }
-    }
-}
-
-/// One breach of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Violation {
-    /// Where.
-    pub place: Place,
-    /// Which rule.
-    pub rule: Rule,
-    /// The bytes at fault: an instruction as far as it was decoded, at most 15; or empty.
-    pub bytes: Vec<u8>,
+    Address
 }
 
 impl Violation {
@@ -235,17 +188,5 @@ impl Violation {
             rule,
             bytes: Vec::new(),
         }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{}: {}: {}",
-            self.place,
-            self.rule,
-            self.rule.explanation()
-        )
     }
 }

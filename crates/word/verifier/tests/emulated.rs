@@ -219,6 +219,8 @@ fn no_surviving_mutant_touches_more_than_it_may() {
         assert!(!required, "the emulator is required");
         return;
     }
-    assert!(survivors > mutants / 50, "hardly any mutant survives");
+    // Of 6,000 mutants 118 to 193 survived with each of twelve seeds: 2.0 to 3.2 of a hundred. Half of the least is a
+    // sign that the generator makes what the verifier refuses.
+    assert!(survivors > mutants / 100, "hardly any mutant survives");
     assert_eq!(status, Some(0), "{text}");
 }

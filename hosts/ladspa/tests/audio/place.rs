@@ -149,7 +149,8 @@ impl Place {
         let folder = self.scratch.path().join(format!("{name}.walled"));
         fs::create_dir_all(&folder).expect("made");
         let to = folder.join(format!("{name}.so"));
-        let mut line: Vec<OsString> = ["--wall=word", "-O2", "-g", "-w"]
+        // Blocks of the host's, because some plug-ins read what they have not written (`run`).
+        let mut line: Vec<OsString> = ["--wall=word", "--heap=host", "-O2", "-g", "-w"]
             .map(OsString::from)
             .into();
         line.extend(self.options());

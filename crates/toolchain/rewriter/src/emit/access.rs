@@ -2,14 +2,12 @@
 
 use super::branch::prefix_text;
 use super::facts::Address;
-use super::label::AccessTrap;
 use super::{Emitter, R15, has_high_byte, put};
 use crate::operand::{FLAGS, Gpr, Mem, Operand, Segment, integer, number};
 use crate::table::{Class, Role};
 use crate::unit::{Instruction, Position};
 use crate::{Base, Reason};
 use mullion_abi::{LABEL, MAX_DISPLACEMENT, Protection, THREAD_POINTER_SLOT};
-use std::borrow::Cow;
 use std::fmt::Write;
 
 impl<'u> Emitter<'u> {
@@ -545,185 +543,6 @@ impl<'u> Emitter<'u> {
         Ok(text)
     }
 
-    /// Saves the flags below the red zone of the source's stack; `%r11` is not touched.
-    pub(super) fn save_flags(&mut self, delta: i64) {
-        let (register, flags) = (SPILL - delta, SPILL + 8 - delta);
-        put!(self, "movq\t%rax, {register}(%r15)");
-        put!(self, "lahf");
-        put!(self, "seto\t%al");
-        put!(self, "movw\t%ax, {flags}(%r15)");
-        put!(self, "movq\t{register}(%r15), %rax");
-        self.facts.forget(number::RAX);
-        self.unprobed = 0;
-        self.stats.flags_saved += 1;
-    }
-
-    pub(super) fn restore_flags(&mut self, delta: i64) {
-        let (register, flags) = (SPILL - delta, SPILL + 8 - delta);
-        put!(self, "movq\t%rax, {register}(%r15)");
-        put!(self, "movw\t{flags}(%r15), %ax");
-        // 1 + 127 overflows, 0 + 127 does not; sahf sets the others and leaves the overflow flag alone.
-        put!(self, "addb\t$127, %al");
-        put!(self, "sahf");
-        put!(self, "movq\t{register}(%r15), %rax");
-    }
-
-    /// Trap mode: stops the program if the address is outside of the window.
-    pub(super) fn trap_check(
-        &mut self,
-        position: Position,
-        mem: &Mem<'u>,
-        delta: i64,
-    ) -> Result<(), Reason> {
-        if self.word().is_some()
-            || self.options.protection != Protection::Trap
-            || mem.segment == Some(Segment::Fs)
-            || mem.rip
-        {
-            return Ok(());
-        }
-        let on_stack = mem.base.is_some_and(|b| b.number == number::RSP);
-        if (on_stack && mem.index.is_none() && mem.number().is_some())
-            || self.frame_displacement(position, mem, delta).is_some()
-        {
-            return Ok(());
-        }
-        let known = Address::of(mem);
-        if known.is_some_and(|address| self.facts.is_inside(address)) {
-            return Ok(());
-        }
-        let base = suits_register_form(&self.unit.instructions[position], mem);
-        let mut address = String::new();
-        if on_stack {
-            let disp = mem.number().ok_or(Reason::StackPointer)?;
-            let (registers, disp) = self.plain_address(mem, disp, delta);
-            let _ = write!(address, "{disp}{registers}");
-        } else {
-            write_operand(&mut address, &Operand::Mem(*mem));
-        }
-        self.stats.trap_checks += 1;
-        self.probe();
-        let flags = self.flags_wanted_before(position);
-        if flags {
-            self.save_flags(delta);
-        }
-        let trap = self.trap_of(position, "ud1\t%ecx, %eax");
-        match base {
-            Some(base) => {
-                put!(self, "movl\t{}, %r11d", Gpr::new(base, 4));
-                put!(self, "addq\t%r14, %r11");
-                put!(self, "cmpq\t{}, %r11", Gpr::new(base, 8));
-                put!(self, "jne\t.Lmullion{trap}");
-                self.facts.made_pointer(base);
-            }
-            None => {
-                put!(self, "leaq\t{address}, %r11");
-                put!(self, "subq\t%r14, %r11");
-                put!(self, "shrq\t$32, %r11");
-                put!(self, "jne\t.Lmullion{trap}");
-            }
-        }
-        if let Some(address) = known {
-            // What a small displacement reaches beyond the window is its guard: there the register
-            // itself was checked.
-            let displacement = if base.is_some() {
-                0
-            } else {
-                address.displacement
-            };
-            self.facts.checked(Address {
-                displacement,
-                ..address
-            });
-        }
-        if flags {
-            self.restore_flags(delta);
-        }
-        Ok(())
-    }
-
-    /// The label of a trap for this instruction alone, which is written where its function ends:
-    /// the branch there is never taken, and what is known of registers stays true behind it.
-    pub(super) fn trap_of(
-        &mut self,
-        position: Position,
-        instruction: impl Into<Cow<'static, str>>,
-    ) -> usize {
-        self.labels += 1;
-        let section = self.unit.instructions[position].section;
-        self.access_traps[section].push(AccessTrap {
-            label: self.labels,
-            instruction: instruction.into(),
-            place: self.place[section],
-            cfa: self.cfi.written(),
-        });
-        self.labels
-    }
-
-    /// `ud1 %ecx, %eax` where the `address` of a string instruction is not in the window; if it
-    /// is `counted`, it accesses nothing if `%rcx` is 0.
-    pub(super) fn trap_unless_inside(
-        &mut self,
-        position: Position,
-        address: &str,
-        counted: bool,
-        delta: i64,
-    ) {
-        let flags = self.flags_wanted_before(position);
-        self.probe();
-        if flags {
-            self.save_flags(delta);
-        }
-        self.labels += 1;
-        let inside = self.labels;
-        if counted {
-            put!(self, "testq\t%rcx, %rcx");
-            put!(self, "je\t.Lmullion{inside}");
-        }
-        put!(self, "leaq\t{address}, %r11");
-        put!(self, "subq\t%r14, %r11");
-        put!(self, "shrq\t$32, %r11");
-        put!(self, "je\t.Lmullion{inside}");
-        put!(self, "ud1\t%ecx, %eax");
-        let _ = writeln!(self.out, ".Lmullion{inside}:");
-        self.facts.join();
-        if flags {
-            self.restore_flags(delta);
-        }
-        self.stats.trap_checks += 1;
-    }
-
-    /// Keeps a register that the instruction does not name below the red zone.
-    fn spill_one(&mut self, instruction: &Instruction<'_>, delta: i64) -> Result<u8, Reason> {
-        let effects = instruction.effects();
-        let free = |r: &u8| (effects.reads | effects.writes) & (1 << r) == 0;
-        let register = [number::RAX, 1, 2].into_iter().find(free);
-        let register = register.ok_or(Reason::Scratch)?;
-        self.spill(register, delta);
-        Ok(register)
-    }
-
-    /// Keeps a register below the red zone; `%r11` and the flags are not touched.
-    pub(super) fn spill(&mut self, register: u8, delta: i64) {
-        put!(
-            self,
-            "movq\t{}, {}(%r15)",
-            Gpr::new(register, 8),
-            SPILL - delta
-        );
-        self.facts.forget(register);
-        self.unprobed = 0;
-    }
-
-    pub(super) fn unspill(&mut self, register: u8, delta: i64) {
-        put!(
-            self,
-            "movq\t{}(%r15), {}",
-            SPILL - delta,
-            Gpr::new(register, 8)
-        );
-    }
-
     /// An immediate that holds the label goes through `register`, by its complement: what replaces it.
     pub(super) fn label_immediate(
         &mut self,
@@ -748,14 +567,11 @@ impl<'u> Emitter<'u> {
     }
 }
 
-/// Where registers are spilled, from the source's stack pointer: below its red zone of 128 bytes.
-pub(super) const SPILL: i64 = -256;
-
 /// Instructions looked at for further uses of a base.
 pub(super) const LOOK_AHEAD: usize = 24;
 
 /// The base, if nothing but a base and a small displacement make the address.
-fn suits_register_form(instruction: &Instruction<'_>, mem: &Mem<'_>) -> Option<u8> {
+pub(super) fn suits_register_form(instruction: &Instruction<'_>, mem: &Mem<'_>) -> Option<u8> {
     let base = mem
         .base
         .filter(|b| b.width == 8 && b.number != number::RSP)?

@@ -7,8 +7,10 @@ mod facts;
 mod gate;
 mod label;
 mod lines;
+mod spill;
 mod stack;
 mod steps;
+mod trap;
 mod word;
 
 use crate::cfi;

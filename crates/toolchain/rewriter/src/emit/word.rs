@@ -4,8 +4,8 @@
 //! One check serves all accesses of a straight line that have their registers in common and whose bytes adjoin. It
 //! stands in front of the first of them, or in front of the instruction that sets the flags which would be lost there.
 
-use super::access::SPILL;
 use super::facts::{Covered, Moved};
+use super::spill::SPILL;
 use super::{Emitter, R11, put};
 use crate::operand::{Gpr, Mem, Operand, Segment, number};
 use crate::table::{Class, Role};
