@@ -381,6 +381,14 @@ fn mullion_digest(text: &str) -> String {
     mullion_trust::Sha256Digest::of(text.as_bytes()).to_string()
 }
 
+/// Definitions of which each is twice as long as the one in front.
+fn doubled(define: &str, between: &str) -> String {
+    let lines = (1..28).map(|at| format!("{define}{at} A{0} {between} A{0}\n", at - 1));
+    std::iter::once(format!("{define}0 1\n"))
+        .chain(lines)
+        .collect()
+}
+
 #[test]
 fn hostile_source_ends_in_a_refusal() {
     let office = Office::new();
@@ -402,6 +410,33 @@ fn hostile_source_ends_in_a_refusal() {
             ),
         ),
         ("syntax", format!("int x = {}; {end}", "\"".repeat(3001))),
+        // Short text that becomes long, in the preprocessor and behind it.
+        (
+            "compiler-bounds",
+            format!("{}int x = A27; {end}", doubled("#define A", "+")),
+        ),
+        (
+            "compiler-bounds",
+            format!(
+                "int f(int x) {{ return {}; }} {end}",
+                "x+".repeat(3000) + "x"
+            ),
+        ),
+        (
+            "compiler-bounds",
+            format!(
+                "int f(int x) {{ return {}x; }} {end}",
+                "x ? 1 : ".repeat(3000)
+            ),
+        ),
+        (
+            "compiler-bounds",
+            format!(
+                "int x[1] = {}1{}; {end}",
+                "{".repeat(3000),
+                "}".repeat(3000)
+            ),
+        ),
     ];
     for (rule, text) in programs {
         fs::write(office.at("x.c"), &text).expect("room");

@@ -45,6 +45,17 @@ impl Office {
         environment: &str,
         program: &str,
     ) -> Result<u64, String> {
+        self.recorded("instructions", language, table, environment, program)
+    }
+
+    fn recorded(
+        &self,
+        what: &str,
+        language: &str,
+        table: &str,
+        environment: &str,
+        program: &str,
+    ) -> Result<u64, String> {
         let (env, file) = match language {
             "c" => ("env.c", "a.c"),
             _ => ("env.rs", "a.rs"),
@@ -73,7 +84,7 @@ impl Office {
             .decode(payload.as_bytes())
             .expect("bits");
         let said: serde_json::Value = serde_json::from_slice(&payload).expect("JSON");
-        let number = said["predicate"]["elastic"]["instructions"].as_u64();
+        let number = said["predicate"]["elastic"][what].as_u64();
         number.ok_or_else(|| said.to_string())
     }
 }
@@ -248,4 +259,55 @@ fn a_call_in_rust_has_a_bound_where_nothing_loops() {
         "pub fn main_of(n: u32) -> u32 { let mut s = 0u32; for i in 0..4u32 { s = s.wrapping_add(i ^ n); } s }",
     );
     assert!(said.expect_err("a loop").contains("error[loops]"));
+}
+
+const RUST: &str = "#![no_std]\nunsafe extern \"C\" { safe fn main_of(n: u32) -> u32; }\n\
+                    #[unsafe(no_mangle)]\npub extern \"C\" fn main(n: i32, _: usize) -> i32 { (main_of(n as u32) != 1) as i32 }\n";
+
+/// By the frames of everything that is linked; and a panic there is a fault.
+#[test]
+fn a_linked_program_in_rust_has_a_bound_of_stack() {
+    let office = Office::new();
+    let program = "#[inline(never)]\nfn fill(a: &mut [u32; 1000], n: u32) { a[(n & 511) as usize] = n; }\n\
+                   pub fn main_of(n: u32) -> u32 { let mut a = [0; 1000]; fill(&mut a, n); a[n as usize & 511] }";
+    let found = office.recorded("stack", "rust", "stack = \"8K\"", RUST, program);
+    if let Err(said) = &found
+        && said.contains("rustup")
+    {
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_RUSTC_DEV").is_none(),
+            "{said}"
+        );
+        eprintln!("not tested: elastic Rust: {said}");
+        return;
+    }
+    let found = found.expect("a bound");
+    assert!((4000..6000).contains(&found), "{found}");
+    let ran = office.run(&["run", "--as", "root", "x.mx"]);
+    assert_eq!(
+        ran.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let less = format!("stack = \"{}\"", found - 1);
+    let said = office
+        .recorded("stack", "rust", &less, RUST, program)
+        .expect_err("one less");
+    assert!(
+        said.contains("error[stack-bound]") && said.contains(&format!("{found} bytes")),
+        "{said}"
+    );
+
+    let panics = "pub fn main_of(n: u32) -> u32 { let a = [1u32, 2]; a[n as usize + 1] }";
+    office
+        .recorded("stack", "rust", "stack = \"8K\"", RUST, panics)
+        .expect("a bound");
+    let ran = office.run(&["run", "--as", "root", "x.mx"]);
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(
+        !ran.status.success() && said.contains("a.rs:1"),
+        "{:?} {said}",
+        ran.status
+    );
 }

@@ -497,9 +497,9 @@ fn a_type_of_rust_is_made_in_a_browser() {
     // What untrusted authors bring along cannot be taken out, and goes with them.
     browser.until("document.getElementById('rule-own-traits').disabled");
     browser.tab_to("e.id === 'authors'");
-    browser.key("t", 84, "t");
+    browser.key("ArrowDown", 40, "");
     browser.until("!document.getElementById('rule-own-traits').disabled");
-    browser.key("u", 85, "u");
+    browser.key("ArrowUp", 38, "");
     browser.until("document.getElementById('rule-own-traits').disabled");
     browser.tab_to("e.id === 'sample'");
     let sample = "use environment::{Packet, Report};\n\npub fn OKE_monitor_handle_packet(packet: &Packet) {\n    \
