@@ -261,7 +261,7 @@ fn a_call_in_rust_has_a_bound_where_nothing_loops() {
     assert!(said.expect_err("a loop").contains("error[loops]"));
 }
 
-const RUST: &str = "#![no_std]\nunsafe extern \"C\" { safe fn main_of(n: u32) -> u32; }\n\
+const RUST: &str = "#![no_std]\npub fn get(n: u32) -> u32 { n }\nunsafe extern \"C\" { safe fn main_of(n: u32) -> u32; }\n\
                     #[unsafe(no_mangle)]\npub extern \"C\" fn main(n: i32, _: usize) -> i32 { (main_of(n as u32) != 1) as i32 }\n";
 
 /// By the frames of everything that is linked; and a panic there is a fault.
@@ -269,7 +269,7 @@ const RUST: &str = "#![no_std]\nunsafe extern \"C\" { safe fn main_of(n: u32) ->
 fn a_linked_program_in_rust_has_a_bound_of_stack() {
     let office = Office::new();
     let program = "#[inline(never)]\nfn fill(a: &mut [u32; 1000], n: u32) { a[(n & 511) as usize] = n; }\n\
-                   pub fn main_of(n: u32) -> u32 { let mut a = [0; 1000]; fill(&mut a, n); a[n as usize & 511] }";
+                   pub fn main_of(n: u32) -> u32 { let mut a = [0; 1000]; fill(&mut a, environment::get(n)); a[n as usize & 511] }";
     let found = office.recorded("stack", "rust", "stack = \"8K\"", RUST, program);
     if let Err(said) = &found
         && said.contains("rustup")
@@ -299,7 +299,8 @@ fn a_linked_program_in_rust_has_a_bound_of_stack() {
         "{said}"
     );
 
-    let panics = "pub fn main_of(n: u32) -> u32 { let a = [1u32, 2]; a[n as usize + 1] }";
+    let panics =
+        "pub fn main_of(n: u32) -> u32 { let a = [1u32, 2]; a[environment::get(n) as usize + 1] }";
     office
         .recorded("stack", "rust", "stack = \"8K\"", RUST, panics)
         .expect("a bound");

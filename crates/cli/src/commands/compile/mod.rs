@@ -301,7 +301,7 @@ impl Args {
         };
         let instructions = match counted(elastic, &program.texts()?, &module_type.imports) {
             Ok(found) => found,
-            Err(refusal) => return Ok(Err(tell(module_type, &[refusal]))),
+            Err(refusal) => return Ok(Err(tell(module_type, &[*refusal]))),
         };
         let mut built = program::Program::built(&text, files);
         built.instructions = instructions;
@@ -316,7 +316,7 @@ fn counted(
     elastic: &Elastic,
     texts: &[String],
     imports: &[String],
-) -> Result<Option<u64>, SourceRefusal> {
+) -> Result<Option<u64>, Box<SourceRefusal>> {
     let Some(most) = elastic.instructions else {
         return Ok(None);
     };
@@ -325,7 +325,8 @@ fn counted(
         Ok(found) => format!("{found} instructions, where {most} may be"),
         Err(construct) => construct,
     };
-    Err(SourceRefusal::nowhere(Rule::Instructions, construct))
+    let refusal = SourceRefusal::nowhere(Rule::Instructions, construct);
+    Err(Box::new(refusal))
 }
 
 /// Judges files as a program of a type whose file has this text. Nothing is asked, compiled or signed.

@@ -164,7 +164,7 @@ impl Crate<'_> {
         let texts = self.texts()?;
         built.instructions = match counted(elastic, &texts, imports) {
             Ok(found) => found,
-            Err(refusal) => return Ok(Err(refusal)),
+            Err(refusal) => return Ok(Err(*refusal)),
         };
         if let Some(bound) = elastic.stack {
             let found = stack::bound_of_text(&texts, elastic, imports);
