@@ -381,6 +381,31 @@ fn mullion_digest(text: &str) -> String {
     mullion_trust::Sha256Digest::of(text.as_bytes()).to_string()
 }
 
+/// Short text that becomes long in the preprocessor, until it meets a limit.
+#[test]
+#[ignore = "takes as long as the limits let it: cargo test -p mullion-cli --test compile -- --ignored"]
+fn source_that_meets_the_limits_ends_in_a_refusal() {
+    let office = Office::new();
+    let module_type = examples().join("types/staff.toml").display().to_string();
+    let text = format!(
+        "{}int x = A27;\nint main(void) {{ return 0; }}\n",
+        doubled("#define A", "+")
+    );
+    fs::write(office.at("x.c"), text).expect("room");
+    let output = office.run(&["compile", "--check", "--type", &module_type, "x.c"], None);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("error[compiler-bounds]"), "{said}");
+}
+
+/// Definitions of which each is twice as long as the one in front.
+fn doubled(define: &str, between: &str) -> String {
+    let lines = (1..28).map(|at| format!("{define}{at} A{0} {between} A{0}\n", at - 1));
+    std::iter::once(format!("{define}0 1\n"))
+        .chain(lines)
+        .collect()
+}
+
 #[test]
 fn hostile_source_ends_in_a_refusal() {
     let office = Office::new();
@@ -402,6 +427,29 @@ fn hostile_source_ends_in_a_refusal() {
             ),
         ),
         ("syntax", format!("int x = {}; {end}", "\"".repeat(3001))),
+        // Deep in each way that an expression can be.
+        (
+            "compiler-bounds",
+            format!(
+                "int f(int x) {{ return {}; }} {end}",
+                "x+".repeat(3000) + "x"
+            ),
+        ),
+        (
+            "compiler-bounds",
+            format!(
+                "int f(int x) {{ return {}x; }} {end}",
+                "x ? 1 : ".repeat(3000)
+            ),
+        ),
+        (
+            "compiler-bounds",
+            format!(
+                "int x[1] = {}1{}; {end}",
+                "{".repeat(3000),
+                "}".repeat(3000)
+            ),
+        ),
     ];
     for (rule, text) in programs {
         fs::write(office.at("x.c"), &text).expect("room");

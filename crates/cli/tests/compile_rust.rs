@@ -216,6 +216,15 @@ fn lines_of_other_files_are_not_shown() {
     }
 }
 
+/// Types of which each is twice as large as the one in front.
+fn doubled_types() -> String {
+    let lines = (1..70).map(|at| format!("type A{at} = (A{0}, A{0});\n", at - 1));
+    let types: String = std::iter::once("type A0 = u64;\n".to_owned())
+        .chain(lines)
+        .collect();
+    format!("{types}pub fn f(a: &A69) -> usize {{ core::mem::size_of_val(a) }}\n")
+}
+
 #[test]
 fn hostile_source_ends_in_a_refusal() {
     let Some(office) = Office::new() else { return };
@@ -231,6 +240,17 @@ fn hostile_source_ends_in_a_refusal() {
         format!("pub type T = {};", deep("&", "u8", "", 100_000)),
         format!("pub fn f() -> u32 {{ 0{} }}", "+1".repeat(200_000)),
         "pub struct S(S);".to_owned(),
+        // Types and functions without an end, or with one that is far away.
+        "pub fn f<T>(n: u32, t: T) { if n > 0 { f(n - 1, (t, 1)) } }\npub fn g() { f(9, 1) }"
+            .to_owned(),
+        doubled_types(),
+        "pub const fn f(n: u64) -> u64 { f(n + 1) + 1 }\npub const C: u64 = f(0);".to_owned(),
+        "pub const C: usize = [0u8; C].len();".to_owned(),
+        format!(
+            "pub fn f(n: u32) -> u32 {{ {}1{} }}",
+            "if n == 1 { 2 } else { ".repeat(5000),
+            " }".repeat(5000)
+        ),
         "//".to_owned() + &"x".repeat(2 << 20),
         "pub fn f(".to_owned(),
         "\u{0}\u{1}\u{feff}".to_owned(),

@@ -27,7 +27,15 @@ impl Office {
         let directory = tempfile::tempdir().expect("a directory");
         let mut server = Command::new(env!("CARGO_BIN_EXE_mullion"))
             .arg("legislate")
-            .args(["student.toml", "staff.toml", "monitor.toml"].map(|name| types().join(name)))
+            .args(
+                [
+                    "student.toml",
+                    "staff.toml",
+                    "monitor.toml",
+                    "monitor-rust.toml",
+                ]
+                .map(|name| types().join(name)),
+            )
             .arg("--output")
             .arg(directory.path())
             .stdin(Stdio::null())
@@ -136,6 +144,31 @@ fn a_sample_is_held_against_the_type() {
     assert_eq!(said["refusals"], json!([]), "{said}");
     let (_, said) = office.ask("look", &question("new-type"));
     assert_eq!(said["refusals"], json!([]), "{said}");
+    // Of Rust, by rustc.
+    let sample = "pub fn f() -> u32 {\n    loop {}\n}\n";
+    let mut draft = office.draft("new-type-rust");
+    let (_, said) = office.ask("look", &json!({ "draft": draft, "sample": sample }));
+    if said["unjudged"]
+        .as_str()
+        .is_some_and(|why| why.contains("rustup"))
+    {
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_RUSTC_DEV").is_none(),
+            "{said}"
+        );
+        eprintln!("not tested: samples of Rust: {said}");
+        return;
+    }
+    assert_eq!(said["refusals"], json!([]), "{said}");
+    assert!(said["rules"].to_string().contains("own-traits"), "{said}");
+    draft["elastic"]["forbid"] = json!(["loops"]);
+    let (_, said) = office.ask("look", &json!({ "draft": draft, "sample": sample }));
+    let refusal = &said["refusals"][0];
+    assert_eq!(
+        (&refusal["rule"], &refusal["line"], &refusal["column"]),
+        (&json!("loops"), &json!(2), &json!(5)),
+        "{said}"
+    );
 }
 
 #[test]
@@ -431,4 +464,81 @@ fn a_type_is_made_in_a_browser_without_a_mouse() {
         text.contains("\"loops\"") && text.contains("\"integer-to-pointer\""),
         "{text}"
     );
+}
+
+/// By `MULLION_PICTURE_OF_RUST=FILE` whoever wants gets a picture of the page.
+#[test]
+fn a_type_of_rust_is_made_in_a_browser() {
+    let Some(mut browser) = Browser::new() else {
+        eprintln!("not tested: there is no Chromium (Debian package chromium)");
+        return;
+    };
+    let office = Office::new();
+    browser.open(&office.url());
+    browser.until("document.body?.dataset.asked === '1'");
+    browser.tab_to("e.id === 'base'");
+    for id in ["staff", "oke-monitor", "oke-monitor-rust"] {
+        browser.key("ArrowDown", 40, "");
+        browser.until(&format!("document.getElementById('id').value === '{id}'"));
+    }
+    // The fields and rules are those of Rust.
+    let shown = |id: &str| format!("document.getElementById('{id}').checkVisibility()");
+    for (id, wanted) in [
+        ("authors", true),
+        ("rule-panics", true),
+        ("rule-closures", true),
+        ("memory", false),
+        ("rule-goto", false),
+    ] {
+        assert_eq!(browser.value(&shown(id)), json!(wanted), "{id}");
+    }
+    browser
+        .until("document.getElementById('worst').textContent.includes('what safe Rust reaches')");
+    // What untrusted authors bring along cannot be taken out, and goes with them.
+    browser.until("document.getElementById('rule-own-traits').disabled");
+    browser.tab_to("e.id === 'authors'");
+    browser.key("ArrowDown", 40, "");
+    browser.until("!document.getElementById('rule-own-traits').disabled");
+    browser.key("ArrowUp", 38, "");
+    browser.until("document.getElementById('rule-own-traits').disabled");
+    browser.tab_to("e.id === 'sample'");
+    let sample = "use environment::{Packet, Report};\n\npub fn OKE_monitor_handle_packet(packet: &Packet) {\n    \
+                  for byte in packet.behind {\n        assert!(byte != 0);\n    }\n}\n\n\
+                  pub fn OKE_monitor_report(report: &mut Report) {\n    report.packets = 1;\n}\n";
+    browser.command("Input.insertText", json!({ "text": sample }));
+    browser.until("/refused$|rustup/.test(document.getElementById('verdict').textContent)");
+    let verdict = browser.value("document.getElementById('verdict').textContent");
+    if verdict.as_str().is_some_and(|said| said.contains("rustup")) {
+        eprintln!("not tested: {verdict}");
+        return;
+    }
+    let said = browser.value("document.getElementById('refusals').innerText");
+    let said = said.as_str().expect("text");
+    assert!(
+        said.contains("line 4, column") && said.contains("loops"),
+        "{said}"
+    );
+    assert!(
+        said.contains("line 5, column") && said.contains("panics"),
+        "{said}"
+    );
+    if let Some(path) = std::env::var_os("MULLION_PICTURE_OF_RUST") {
+        browser.value("scrollTo(0, 0)");
+        let bits = browser.command("Page.captureScreenshot", json!({ "format": "png" }));
+        let bits = bits["data"].as_str().expect("a picture");
+        let bits = data_encoding::BASE64.decode(bits.as_bytes()).expect("bits");
+        std::fs::write(path, bits).expect("written");
+    }
+    browser.tab_to("e.id === 'save'");
+    browser.key("Enter", 13, "\r");
+    browser.until("document.getElementById('saved').textContent.includes('was written')");
+    let path = office.directory.path().join("oke-monitor-rust.toml");
+    let checked = Command::new(env!("CARGO_BIN_EXE_mullion"))
+        .args(["compile", "--check", "--type"])
+        .arg(&path)
+        .arg(types().join("../monitor.rs"))
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{said}");
 }

@@ -74,6 +74,9 @@ impl Judge<'_> {
         {
             return ("{0}".to_owned(), q.clone());
         }
+        if q.locked && !matches!(q.ty, Type::Array(..)) {
+            self.refuse(span, Rule::Locked, "a locked value made of others");
+        }
         let (mut texts, mut next) = (Vec::new(), 0);
         let mut q = q.clone();
         for item in items {

@@ -18,6 +18,7 @@
 //! Nothing here runs a program, and files are only read to show lines of refusals.
 #![forbid(unsafe_code)]
 
+mod counted;
 mod declare;
 mod express;
 mod initial;
@@ -32,6 +33,7 @@ mod tokens;
 mod types;
 mod unit;
 
+pub use counted::MARK;
 pub use refusal::{SourcePlace, SourceRefusal};
 
 use lang_c::driver::{Config, Flavor, Parse, parse_preprocessed};

@@ -125,6 +125,13 @@ impl Judge<'_> {
         if of.read_only {
             self.refuse(span, Rule::ReadOnly, "the address of a read-only member");
         }
+        if self.counters.contains(&of.text) {
+            self.refuse(
+                span,
+                Rule::UnboundedLoops,
+                "the address of a loop's counter",
+            );
+        }
         if !of.lvalue || of.bit_field {
             self.refuse(span, Rule::Types, "the address of what has none");
         }
@@ -271,6 +278,13 @@ impl Judge<'_> {
         }
         if value.read_only {
             self.refuse(span, Rule::ReadOnly, "a read-only member that is written");
+        }
+        if self.counters.contains(&value.text) {
+            self.refuse(
+                span,
+                Rule::UnboundedLoops,
+                "a loop's counter that is written inside",
+            );
         }
         if !value.lvalue
             || value.q.constant

@@ -81,6 +81,7 @@ impl SourceRefusal {
             Rule::HiddenName,
             Rule::Entry,
             Rule::Stack,
+            Rule::Instructions,
         ];
         let why = match self.rule {
             rule if rule.is_optional() => format!("the module type `{by}` forbids it"),

@@ -99,6 +99,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) declared: HashMap<String, (Span, bool)>,
     pub(crate) current: Current,
     pub(crate) loops: u32,
+    /// Variables that count the rounds of the loops around; as they are written.
+    pub(crate) counters: Vec<String>,
     /// Whether all of the list that is read is constant.
     pub(crate) constant_list: bool,
 }
@@ -130,6 +132,7 @@ impl<'a> Judge<'a> {
             declared: HashMap::new(),
             current: Current::default(),
             loops: 0,
+            counters: Vec::new(),
             constant_list: true,
         }
     }

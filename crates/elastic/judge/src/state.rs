@@ -1,5 +1,6 @@
 //! Statements, and the declarations among them.
 
+use crate::counted::MARK;
 use crate::declare::Storage;
 use crate::scope::{Entity, Judge, Scope};
 use crate::types::{Length, Qualified, Type};
@@ -37,12 +38,14 @@ impl Judge<'_> {
             Statement::Switch(switch) => self.switch(switch),
             Statement::While(found) => {
                 self.looped(statement.span, "`while`");
+                self.unless_free(statement.span, Rule::UnboundedLoops, "`while`");
                 let condition = self.condition(&found.node.expression);
                 let body = self.body(&found.node.statement);
                 format!("while ({condition}) {body}")
             }
             Statement::DoWhile(found) => {
                 self.looped(statement.span, "`do`");
+                self.unless_free(statement.span, Rule::UnboundedLoops, "`do`");
                 let body = self.body(&found.node.statement);
                 self.current.depth += 1;
                 let condition = self.condition(&found.node.expression);
@@ -133,7 +136,27 @@ impl Judge<'_> {
             .as_ref()
             .map(|step| self.expression(step).text);
         self.current.depth -= 1;
+        let (number, counters) = (self.loops, self.counters.len());
+        let counted = match self.elastic.forbids(Rule::UnboundedLoops) {
+            true => self.counted(&found.node),
+            false => None,
+        };
+        let mut mark = String::new();
+        match counted {
+            Some((counter, rounds)) => {
+                if self.elastic.instructions.is_some() {
+                    mark = format!("__asm__ volatile (\"{MARK} {number} {rounds}\");");
+                }
+                self.counters.push(counter);
+            }
+            None => self.unless_free(span, Rule::UnboundedLoops, "`for`"),
+        }
         let body = self.body(&found.node.statement);
+        self.counters.truncate(counters);
+        let body = match mark.is_empty() {
+            true => body,
+            false => format!("{{{mark}{body}}}"),
+        };
         self.scopes.pop();
         let (condition, step) = (condition.unwrap_or_default(), step.unwrap_or_default());
         format!("{{{first} for (; {condition}; {step}) {body}}}")

@@ -138,6 +138,22 @@ impl Judge<'_> {
                     .push(SourceRefusal::nowhere(Rule::Locked, construct));
             }
         }
+        for name in &self.elastic.handles {
+            let points = match self.scopes[0].names.get(name) {
+                Some(Entity::Type(q)) => match q.ty {
+                    Type::Record(index) => self.has(index, &|member| member.q.ty.is_pointer()),
+                    ref ty => !ty.is_integer(),
+                },
+                _ => continue,
+            };
+            if points {
+                let construct = format!(
+                    "the handle `{name}` has a pointer in it; its environment must give a number instead"
+                );
+                self.refusals
+                    .push(SourceRefusal::nowhere(Rule::Locked, construct));
+            }
+        }
         for record in &self.records {
             // A member of a type without a name was not found by the name of its type.
             let late = |member: &crate::types::Member| {

@@ -141,6 +141,7 @@ macro_rules! rules {
 rules! {
     Recursion "recursion" Both true "recursion" "write a loop, or keep what is pending in an array";
     Loops "loops" Both true "loops" "handle a fixed number of cases one by one, or ask for a type that bounds loops instead";
+    UnboundedLoops "unbounded-loops" C true "loops whose rounds are not counted" "write `for (int i = 0; i < 10; i++)` with constant numbers, and leave `i` alone inside";
     LoopDepth "loop-depth" Both true "nested loops" "move the inner loop's work into one pass";
     Goto "goto" C true "goto" "use if, while, break, continue or return";
     BackwardGoto "backward-goto" C true "goto backwards" "use a loop, which the type can count";
@@ -202,6 +203,7 @@ rules! {
     ReadOnly "read-only" Both false "a read-only member" "copy it to a variable of your own";
     Entry "entry-point" Both false "an entry point" "define it with the parameters and the result that the environment declares";
     Stack "stack-bound" Both false "stack beyond the type's bound" "make arrays smaller, or calls less deep";
+    Instructions "instruction-bound" Both false "instructions beyond the type's bound" "make loops shorter, or calls fewer";
     Includes "includes" Both false "a file outside the program" "include files from the directories of the program only";
     Bounds "compiler-bounds" Both false "source beyond the compiler's bounds" "make it smaller or less deep";
     Types "types" Both false "types that do not fit" "write what ISO C11, or rustc, allows";
@@ -273,6 +275,10 @@ pub struct Elastic {
     pub stack: Option<u64>,
     /// Bytes of stack of functions that are not compiled with the module.
     pub known_stack: BTreeMap<String, u64>,
+    /// The most instructions that a call of an entry point runs.
+    pub instructions: Option<u64>,
+    /// Instructions of functions that are not compiled with the module.
+    pub known_instructions: BTreeMap<String, u64>,
     /// The functions that the module defines for others to call, declared in the environment.
     pub entries: Vec<String>,
     /// The functions that the image exports; the entry points if nothing is said.
@@ -287,6 +293,8 @@ pub struct Elastic {
     pub locked: BTreeSet<String>,
     /// Members that cannot be written.
     pub read_only: BTreeSet<String>,
+    /// Types that stand for something lent by the host beyond a call. They are locked too.
+    pub handles: BTreeSet<String>,
 }
 
 impl Elastic {
@@ -306,6 +314,8 @@ impl Elastic {
                 && (self.forbid.contains(&Rule::Recursion) || self.bounds_loops()))
             || (rule == Rule::IndirectCalls && self.stack.is_some())
             || (rule == Rule::BackwardGoto && self.bounds_loops())
+            || (rule == Rule::UnboundedLoops && self.instructions.is_some())
+            || (rule == Rule::Recursion && self.ends_by_itself())
     }
 
     /// What a type of Rust forbids without saying it.
@@ -314,6 +324,7 @@ impl Elastic {
         rule == Rule::Unions
             || (self.authors == Authors::Untrusted && HOLES.contains(&rule))
             || (rule == Rule::Recursion && (self.bounds_loops() || self.stack.is_some()))
+            || (rule == Rule::Loops && self.instructions.is_some())
             || (rule == Rule::IndirectCalls
                 && [Rule::Panics, Rule::Allocation]
                     .iter()
@@ -322,7 +333,15 @@ impl Elastic {
 
     /// Whether loops are counted: then each way back in the text, and each call, must be seen.
     fn bounds_loops(&self) -> bool {
-        self.forbid.contains(&Rule::Loops) || self.loops.is_some() || self.loop_depth.is_some()
+        self.forbid.contains(&Rule::Loops)
+            || self.loops.is_some()
+            || self.loop_depth.is_some()
+            || self.ends_by_itself()
+    }
+
+    /// Whether every call must end without a limit that stops it.
+    fn ends_by_itself(&self) -> bool {
+        self.forbid.contains(&Rule::UnboundedLoops) || self.instructions.is_some()
     }
 
     /// Every optional rule that holds, for records and people.
@@ -346,6 +365,9 @@ pub(crate) struct ElasticTable {
     stack: Option<Spanned<String>>,
     #[serde(default)]
     known_stack: BTreeMap<String, u64>,
+    instructions: Option<u64>,
+    #[serde(default)]
+    known_instructions: BTreeMap<String, u64>,
     #[serde(default)]
     entries: Vec<Spanned<String>>,
     #[serde(default)]
@@ -357,6 +379,8 @@ pub(crate) struct ElasticTable {
     locked: Vec<Spanned<String>>,
     #[serde(default)]
     read_only: Vec<Spanned<String>>,
+    #[serde(default)]
+    handles: Vec<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -429,15 +453,18 @@ pub(crate) fn read(
             document.error(Some(text.span()), error.to_string(), "as in \"16K\"")
         })?),
     };
-    let closed = table.locked.first().or(table.read_only.first());
+    let closed = [&table.locked, &table.read_only, &table.handles];
+    let closed = closed.into_iter().find_map(|list| list.first());
     if let Some(closed) = closed
         && memory != Memory::Checked
     {
-        let problem =
-            "where memory is not checked, any pointer can look past `locked` and `read-only`";
+        let problem = "where memory is not checked, any pointer can look past `locked`, `read-only` and `handles`";
         let hint = "add memory = \"checked\" to [elastic]";
         return Err(document.error(Some(closed.span()), problem, hint));
     }
+    let handles = names(document, table.handles)?;
+    let mut locked = names(document, table.locked)?;
+    locked.extend(handles.iter().cloned());
     Ok(Elastic {
         base,
         authors: table.authors.map(Spanned::into_inner).unwrap_or_default(),
@@ -448,6 +475,8 @@ pub(crate) fn read(
         loop_depth: table.loop_depth,
         stack,
         known_stack: table.known_stack,
+        instructions: table.instructions,
+        known_instructions: table.known_instructions,
         entries,
         exports,
         environment: match table.environment {
@@ -456,8 +485,9 @@ pub(crate) fn read(
         },
         before: symbol(document, table.wrap.before)?,
         after: symbol(document, table.wrap.after)?,
-        locked: names(document, table.locked)?,
+        locked,
         read_only: names(document, table.read_only)?,
+        handles,
     })
 }
 

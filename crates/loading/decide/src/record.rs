@@ -108,6 +108,9 @@ pub struct Judged {
     /// Bytes of stack that a call takes at most, where the type bounds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<u64>,
+    /// Instructions that a call runs at most, where the type bounds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
 }
 
 /// Names a module type without doubt.

@@ -1,5 +1,6 @@
 //! `mullion compile`: judges a program against its type's elastic language, compiles it, and signs that.
 
+mod instructions;
 mod program;
 mod rust;
 mod stack;
@@ -120,6 +121,7 @@ impl Args {
                         .as_ref()
                         .map(|found| found.digest.to_string()),
                     stack: built.stack,
+                    instructions: built.instructions,
                 };
                 Signer::of(module_type.clone(), key).sign(output, origin, Some(judged))?;
                 self.log(&policy, &module_type, Some(&Sha256Digest::of(image)))?;
@@ -297,11 +299,34 @@ impl Args {
                 }
             },
         };
+        let instructions = match counted(elastic, &program.texts()?, &module_type.imports) {
+            Ok(found) => found,
+            Err(refusal) => return Ok(Err(tell(module_type, &[*refusal]))),
+        };
         let mut built = program::Program::built(&text, files);
+        built.instructions = instructions;
         built.image = Some(program.link(elastic)?);
         built.stack = stack;
         Ok(Ok(built))
     }
+}
+
+/// The most instructions of a call, if the type bounds them.
+fn counted(
+    elastic: &Elastic,
+    texts: &[String],
+    imports: &[String],
+) -> Result<Option<u64>, Box<SourceRefusal>> {
+    let Some(most) = elastic.instructions else {
+        return Ok(None);
+    };
+    let construct = match instructions::bound(texts, elastic, imports) {
+        Ok(found) if found <= most => return Ok(Some(found)),
+        Ok(found) => format!("{found} instructions, where {most} may be"),
+        Err(construct) => construct,
+    };
+    let refusal = SourceRefusal::nowhere(Rule::Instructions, construct);
+    Err(Box::new(refusal))
 }
 
 /// Judges files as a program of a type whose file has this text. Nothing is asked, compiled or signed.

@@ -36,6 +36,7 @@ pub(super) struct Built {
     pub(super) flags: Vec<String>,
     pub(super) sources: Vec<PathBuf>,
     pub(super) stack: Option<u64>,
+    pub(super) instructions: Option<u64>,
     pub(super) image: Option<Vec<u8>>,
 }
 
@@ -253,6 +254,13 @@ impl Program<'_> {
         if elastic.stack.is_some() {
             words.push("-fcallgraph-info=su".into());
         }
+        if elastic.instructions.is_some() {
+            // A jump by a pointer could go anywhere; and what is counted is read from the text.
+            words.push("-fno-jump-tables".into());
+            let mut keep = OsString::from("--mullion-keep=");
+            keep.push(self.scratch.join("text"));
+            words.push(keep);
+        }
         words.extend([whole.into(), "-o".into(), object.into()]);
         match step::run(self.scratch, &words)? {
             Outcome::Done => {}
@@ -267,6 +275,14 @@ impl Program<'_> {
             Some(_) => std::fs::read_to_string(self.scratch.join("whole.ci"))?,
             None => String::new(),
         }))
+    }
+
+    /// The compiler's assembler text, where it was kept.
+    pub(super) fn texts(&self) -> anyhow::Result<Vec<String>> {
+        kept(&self.scratch.join("text"))?
+            .iter()
+            .map(|path| read(path))
+            .collect()
     }
 
     /// Links what was compiled; gives the image.
@@ -315,9 +331,28 @@ impl Program<'_> {
             flags: FLAGS.iter().map(|flag| (*flag).to_owned()).collect(),
             sources,
             stack: None,
+            instructions: None,
             image: None,
         }
     }
+}
+
+/// Files of assembler text in front of the rewriter, in a directory where they were kept.
+pub(super) fn kept(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    if directory.is_dir() {
+        for file in std::fs::read_dir(directory)? {
+            let path = file?.path();
+            if path.to_string_lossy().ends_with(".gcc.s") {
+                files.push(path);
+            }
+        }
+    }
+    Ok(files)
+}
+
+pub(super) fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| path.display().to_string())
 }
 
 /// The environment's file, which must be the one that the type names.

@@ -6,7 +6,8 @@
 //! program.rs -------------- rustc with the judge in it --> libprogram.rlib --> glue.rs --rustc--> image
 //! ```
 
-use super::program::{Built, environment};
+use super::counted;
+use super::program::{Built, environment, kept, read};
 use super::stack;
 use super::step::{self, Outcome};
 use crate::output::sayln;
@@ -157,8 +158,16 @@ impl Crate<'_> {
         }
         let mut built = self.built(elastic, judged, &text)?;
         built.image = Some(std::fs::read(&image)?);
+        if elastic.stack.is_none() && elastic.instructions.is_none() {
+            return Ok(Ok(built));
+        }
+        let texts = self.texts()?;
+        built.instructions = match counted(elastic, &texts, imports) {
+            Ok(found) => found,
+            Err(refusal) => return Ok(Err(*refusal)),
+        };
         if let Some(bound) = elastic.stack {
-            let found = stack::bound_of_text(&self.texts()?, elastic, imports);
+            let found = stack::bound_of_text(&texts, elastic, imports);
             let construct = match found {
                 Ok(bytes) if bytes <= bound => {
                     built.stack = Some(bytes);
@@ -176,18 +185,9 @@ impl Crate<'_> {
     fn texts(&self) -> anyhow::Result<Vec<String>> {
         let mut files = rustc::texts(self.protection)?;
         for name in ["environment", "program", "glue"] {
-            let kept = std::fs::read_dir(self.text_of(name))?;
-            for file in kept {
-                let path = file?.path();
-                if path.to_string_lossy().ends_with(".gcc.s") {
-                    files.push(path);
-                }
-            }
+            files.extend(kept(&self.text_of(name))?);
         }
-        let text = |file: PathBuf| {
-            std::fs::read_to_string(&file).with_context(|| file.display().to_string())
-        };
-        files.into_iter().map(text).collect()
+        files.iter().map(|path| read(path)).collect()
     }
 
     fn text_of(&self, name: &str) -> PathBuf {
@@ -220,6 +220,7 @@ impl Crate<'_> {
             flags: FLAGS.iter().map(|flag| (*flag).to_owned()).collect(),
             sources: judged.answer.files.iter().map(PathBuf::from).collect(),
             stack: None,
+            instructions: None,
             image: None,
         })
     }

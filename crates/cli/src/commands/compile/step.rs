@@ -158,6 +158,7 @@ pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcom
             if code < 128
                 && code != 101
                 && !text.contains("internal compiler error")
+                && !text.contains("out of memory")
                 && !text.contains("Killed signal") =>
         {
             Outcome::Failed(text)

@@ -8,12 +8,12 @@ mod server;
 mod words;
 
 use super::compile;
-use crate::output::{file, outln, sayln};
+use crate::output::{file, outln};
 use anyhow::{Context as _, bail};
 use draft::Draft;
 use mullion_judge::SourceRefusal;
 use mullion_trust::ModuleType;
-use mullion_trust::elastic::{BaseLanguage, Elastic, Memory, Rule};
+use mullion_trust::elastic::{BaseLanguage, Elastic, Rule};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -22,6 +22,8 @@ use std::process::ExitCode;
 
 /// The most bytes of a sample; the judge takes no more either.
 const SAMPLE: usize = 1 << 20;
+/// The mother languages, as types' files name them.
+const LANGUAGES: [(BaseLanguage, &str); 2] = [(BaseLanguage::C, "c"), (BaseLanguage::Rust, "rust")];
 
 /// Put the elastic language of a module type together, on a page in the browser.
 ///
@@ -55,7 +57,7 @@ struct Office {
 #[serde(deny_unknown_fields)]
 struct Question {
     draft: Draft,
-    /// C to be judged, or nothing.
+    /// A program to be judged, or nothing.
     #[serde(default)]
     sample: String,
     /// Whether a file may be replaced.
@@ -67,20 +69,9 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let mut types = Vec::new();
         for path in &self.files {
-            let known = ModuleType::read(path)?;
-            if known
-                .elastic
-                .is_some_and(|elastic| elastic.base != BaseLanguage::C)
-            {
-                sayln!(
-                    "mullion: {}: left out, since the page is for types of C",
-                    path.display()
-                );
-                continue;
-            }
             types.push(Draft::read(path)?);
         }
-        types.push(Draft::blank());
+        types.extend([BaseLanguage::C, BaseLanguage::Rust].map(Draft::blank));
         let output = self.output.canonicalize();
         let output = output.with_context(|| self.output.display().to_string())?;
         let office = Office { types, output };
@@ -108,15 +99,19 @@ impl Office {
             Some(json!({
                 "name": rule.name(), "what": rule.what(), "instead": rule.instead(),
                 "heading": heading, "reason": reason, "cost": cost,
-                "checked": checked().forbids(*rule),
+                "languages": LANGUAGES.iter().filter(|(base, _)| rule.of().has(*base))
+                    .map(|(_, name)| *name).collect::<Vec<_>>(),
             }))
         });
-        let of_c = |rule: &&Rule| !rule.is_optional() && rule.of().has(BaseLanguage::C);
-        let always = Rule::ALL.iter().filter(of_c);
+        let always = |base: BaseLanguage| -> Vec<&str> {
+            let rules = Rule::ALL.iter().filter(|rule| !rule.is_optional());
+            let rules = rules.filter(|rule| rule.of().has(base));
+            rules.map(|rule| rule.what()).collect()
+        };
         json!({
             "types": self.types,
             "rules": rules.collect::<Vec<_>>(),
-            "always": always.map(|rule| rule.what()).collect::<Vec<_>>(),
+            "always": { "c": always(BaseLanguage::C), "rust": always(BaseLanguage::Rust) },
             "output": self.output,
         })
     }
@@ -177,14 +172,6 @@ fn question(body: &[u8]) -> anyhow::Result<Question> {
     Ok(question)
 }
 
-/// A language of which only this is known: memory is checked.
-fn checked() -> Elastic {
-    Elastic {
-        memory: Memory::Checked,
-        ..Elastic::default()
-    }
-}
-
 /// What of the sample is refused: as `mullion compile --check` finds it.
 fn judged(
     text: &str,
@@ -193,7 +180,11 @@ fn judged(
     sample: &str,
 ) -> anyhow::Result<Vec<SourceRefusal>> {
     let scratch = tempfile::tempdir()?;
-    let name = scratch.path().join("sample.c");
+    // What a sample of Rust reads lies beside it, where nothing does.
+    let name = match found.elastic.as_ref().map(|elastic| elastic.base) {
+        Some(BaseLanguage::Rust) => scratch.path().join("sample.rs"),
+        _ => scratch.path().join("sample.c"),
+    };
     std::fs::write(&name, sample)?;
     compile::check(text, path, found, &[name])
 }

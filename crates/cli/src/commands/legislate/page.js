@@ -2,9 +2,10 @@
 // The fields of one module type, and what the server says of them. Nothing is decided here.
 
 const $ = (id) => document.getElementById(id);
-const lists = ["entries", "exports", "locked", "read-only"];
-const texts = [["wall"], ["memory"], ["elastic-stack", "stack"]];
-const numbers = ["loops", "loop-depth"];
+const lists = ["entries", "exports", "locked", "read-only", "handles"];
+const texts = [["wall"], ["memory"], ["authors"], ["elastic-stack", "stack"]];
+const numbers = ["loops", "loop-depth", "instructions"];
+const names = { c: "C", rust: "Rust" };
 let start;
 let draft;
 let asked = 0;
@@ -34,6 +35,10 @@ function show() {
   for (const limit of ["time", "heap", "stack", "calls"]) $(limit).value = draft.limits?.[limit] ?? "";
   $("wall").value = elastic.wall ?? "language-and-window";
   $("memory").value = elastic.memory ?? "wall";
+  $("authors").value = elastic.authors ?? "untrusted";
+  for (const part of document.querySelectorAll("[data-language]")) part.hidden = part.dataset.language !== draft.language;
+  $("language").textContent = names[draft.language];
+  $("always").textContent = `${start.always[draft.language].join(", ")}.`;
   $("elastic-stack").value = elastic.stack ?? "";
   for (const id of numbers) $(id).value = elastic[id] ?? "";
   for (const id of lists) $(id).value = (elastic[id] ?? []).join("\n");
@@ -45,7 +50,10 @@ function show() {
   for (const box of document.querySelectorAll("#rules input")) {
     box.disabled = false;
     box.checked = (elastic.forbid ?? []).includes(box.value);
+    const rule = start.rules.find((rule) => rule.name === box.value);
+    box.parentElement.hidden = !rule.languages.includes(draft.language);
   }
+  for (const set of document.querySelectorAll("#rules fieldset")) set.hidden = !set.querySelector(".rule:not([hidden])");
 }
 
 // From the fields to the type. A field that is not on the page stays as it was.
@@ -64,6 +72,7 @@ function read() {
   for (const limit of ["time", "heap", "stack"]) put(draft.limits, limit, $(limit).value.trim());
   put(draft.limits, "calls", number($("calls").value));
   for (const [id, key] of texts) put(elastic, key ?? id, $(id).value.trim());
+  delete elastic[draft.language === "rust" ? "memory" : "authors"];
   draft.mechanism = [elastic.wall === "language-and-process" ? "process" : "window"];
   for (const id of numbers) put(elastic, id, number($(id).value));
   for (const id of lists) put(elastic, id, lines(id));
@@ -74,7 +83,7 @@ function read() {
   if ($("file").value.trim()) {
     elastic.environment = { file: $("file").value.trim(), sha256: $("sha256").value.trim(), public: lines("public") };
   } else delete elastic.environment;
-  const boxes = [...document.querySelectorAll("#rules input")];
+  const boxes = [...document.querySelectorAll("#rules .rule:not([hidden]) input")];
   const known = boxes.map((box) => box.value);
   const chosen = boxes.filter((box) => box.checked && !box.disabled).map((box) => box.value);
   put(elastic, "forbid", [...(elastic.forbid ?? []).filter((name) => !known.includes(name)), ...chosen]);
@@ -175,7 +184,6 @@ async function save() {
 
 async function begin() {
   start = await ask("start");
-  $("always").textContent = `${start.always.join(", ")}.`;
   for (const heading of new Set(start.rules.map((rule) => rule.heading))) {
     const set = element("fieldset");
     set.append(element("legend", heading));

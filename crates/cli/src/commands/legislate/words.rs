@@ -1,7 +1,7 @@
 //! Why a rule is taken, its price, and a type's worst in one sentence.
 
 use mullion_trust::ModuleType;
-use mullion_trust::elastic::{Elastic, Memory, Rule, Wall};
+use mullion_trust::elastic::{BaseLanguage, Elastic, Memory, Rule, Wall};
 use mullion_trust::module_type::{Protection, Verification};
 
 /// Which heading a rule stands under, why somebody takes it, and what it costs. `None`: it holds for every type.
@@ -11,6 +11,8 @@ pub(super) fn of(rule: Rule) -> Option<(&'static str, &'static str, &'static str
     const CALLS: &str = "Calls and memory";
     const DATA: &str = "Data";
     const POINTERS: &str = "Pointers";
+    const LONG_TEXT: &str = "Text that is not what it seems";
+    const HOLES: &str = "Holes in rustc";
     const FREE: &str = "nothing when it runs";
     const LOOPLESS: &str = "nothing when it runs; calls by pointers go as well";
     Some(match rule {
@@ -25,6 +27,11 @@ pub(super) fn of(rule: Rule) -> Option<(&'static str, &'static str, &'static str
             "nothing when it runs; recursion, ways back by goto and calls by pointers go as well",
         ),
         Rule::LoopDepth => return None,
+        Rule::UnboundedLoops => (
+            LONG,
+            "each loop then says how often it runs, so each call ends by itself",
+            "nothing when it runs; recursion, ways back by goto and calls by pointers go as well",
+        ),
         Rule::Goto => (LONG, "it is hard to review", FREE),
         Rule::BackwardGoto => (LONG, "it is a loop that no bound on loops counts", FREE),
         Rule::FloatingPoint => (
@@ -66,6 +73,29 @@ pub(super) fn of(rule: Rule) -> Option<(&'static str, &'static str, &'static str
             POINTERS,
             "what the host lent for a call could be used after it",
             FREE,
+        ),
+        Rule::Panics => (
+            COMPUTE,
+            "a panic is a fault that data can cause",
+            "nothing when it runs; indexes, sums and divisions need other words, and formatting goes",
+        ),
+        Rule::Closures => (CALLS, "what is called where is harder to review", FREE),
+        Rule::OwnMacros => (
+            LONG_TEXT,
+            "the text that is read is not the one that runs",
+            FREE,
+        ),
+        Rule::Generics => (LONG_TEXT, "one text becomes many functions", FREE),
+        Rule::RawPointers => (DATA, "they show where things lie", FREE),
+        Rule::OwnTraits
+        | Rule::AssociatedTypes
+        | Rule::NamedLifetimes
+        | Rule::HigherRanked
+        | Rule::TraitObjects
+        | Rule::FunctionPointers => (
+            HOLES,
+            "a known hole in rustc needs it",
+            "nothing when it runs; types for untrusted authors bring it",
         ),
         _ => return None,
     })
@@ -142,7 +172,20 @@ fn language(elastic: &Elastic) -> String {
     }
     let mut said = String::new();
     if elastic.memory == Memory::Checked {
-        said.push_str(", where it touches only objects that it names");
+        said.push_str(match elastic.base {
+            BaseLanguage::C => ", where it touches only objects that it names",
+            BaseLanguage::Rust => ", where it touches only what safe Rust reaches",
+        });
+    }
+    if let Some(most) = elastic.instructions {
+        said.push_str(&format!(", runs at most {most} instructions in a call"));
+    }
+    if !elastic.handles.is_empty() {
+        let handles = elastic.handles.iter().map(|name| format!("`{name}`"));
+        said.push_str(&format!(
+            ", keeps {} until the host revokes it",
+            list(handles).replace(" and ", " or ")
+        ));
     }
     if !without.is_empty() {
         said.push_str(", and has no ");
@@ -200,15 +243,13 @@ fn bytes(amount: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mullion_trust::elastic::BaseLanguage;
     use std::path::Path;
 
     /// Each rule that a type decides about can be chosen on the page. The depth of loops is a number of its own.
     #[test]
     fn every_optional_rule_has_its_words() {
         for rule in Rule::ALL {
-            let wanted =
-                rule.is_optional() && rule.of().has(BaseLanguage::C) && *rule != Rule::LoopDepth;
+            let wanted = rule.is_optional() && *rule != Rule::LoopDepth;
             assert_eq!(of(*rule).is_some(), wanted, "{rule}");
         }
     }
@@ -233,6 +274,13 @@ mod tests {
         );
         let monitor = worst("monitor.toml");
         assert!(monitor.contains("cannot look at `address_t`"), "{monitor}");
+        let rust = worst("monitor-rust.toml");
+        assert!(rust.contains("only what safe Rust reaches"), "{rust}");
+        let keeper = worst("keeper.toml");
+        assert!(
+            keeper.contains("runs at most 500 instructions in a call, keeps `flow_ref` until the host revokes it"),
+            "{keeper}"
+        );
     }
 
     #[test]

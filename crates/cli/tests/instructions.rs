@@ -1,0 +1,314 @@
+//! Types whose calls have a bound of instructions, found when they are compiled.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+struct Office {
+    directory: tempfile::TempDir,
+}
+
+impl Office {
+    fn new() -> Self {
+        let office = Office {
+            directory: tempfile::tempdir().expect("a directory"),
+        };
+        assert!(office.run(&["key", "new", "root"]).status.success());
+        let key = fs::read_to_string(office.at("keys/root.pub")).expect("a key");
+        let policy = format!(
+            "version = 1\ntypes = [\"own.toml\"]\n[keys]\nroot = {:?}\n[allow]\nload = [\"root\"]\ncompile = [\"root\"]\n",
+            key.trim()
+        );
+        fs::write(office.at("policy.toml"), policy).expect("room");
+        office
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
+        command.args(words).current_dir(self.directory.path());
+        command
+            .env("MULLION_KEYS", self.at("keys"))
+            .env("MULLION_POLICY", self.at("policy.toml"))
+            .stdin(Stdio::null());
+        command.output().expect("it starts")
+    }
+
+    /// The bound that the record names, or what was said.
+    fn bound(
+        &self,
+        language: &str,
+        table: &str,
+        environment: &str,
+        program: &str,
+    ) -> Result<u64, String> {
+        self.recorded("instructions", language, table, environment, program)
+    }
+
+    fn recorded(
+        &self,
+        what: &str,
+        language: &str,
+        table: &str,
+        environment: &str,
+        program: &str,
+    ) -> Result<u64, String> {
+        let (env, file) = match language {
+            "c" => ("env.c", "a.c"),
+            _ => ("env.rs", "a.rs"),
+        };
+        fs::write(self.at(env), environment).expect("room");
+        let digest = mullion_trust::Sha256Digest::of(environment.as_bytes());
+        let text = format!(
+            "version = 1\nid = \"own\"\nlanguage = \"{language}\"\nprotection = \"read-write-call\"\nmechanism = [\"window\"]\n\
+             imports = [\"__mullion_system\"]\n[elastic]\n{table}\nentries = [\"main_of\"]\nexports = [\"main\"]\n\
+             [elastic.environment]\nfile = \"{env}\"\nsha256 = \"{digest}\"\npublic = [\"data\", \"put\", \"get\"]\n"
+        );
+        fs::write(self.at("own.toml"), text).expect("room");
+        fs::write(self.at(file), program).expect("room");
+        let words = [
+            "compile", "--type", "own.toml", "--as", "root", "--key", "root", "-o", "x.mx", file,
+        ];
+        let output = self.run(&words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !output.status.success() {
+            return Err(said);
+        }
+        let record = fs::read_to_string(self.at("x.mx.record")).expect("a record");
+        let record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
+        let payload = record["payload"].as_str().expect("a payload");
+        let payload = data_encoding::BASE64
+            .decode(payload.as_bytes())
+            .expect("bits");
+        let said: serde_json::Value = serde_json::from_slice(&payload).expect("JSON");
+        let number = said["predicate"]["elastic"][what].as_u64();
+        number.ok_or_else(|| said.to_string())
+    }
+}
+
+const C: &str = "int data[64];\nint main_of(int n);\nint main(int argc, char **argv) { (void)argv; return main_of(argc + 40) != EXPECTED; }\n";
+
+#[test]
+fn a_call_in_c_has_a_bound_that_it_keeps() {
+    let office = Office::new();
+    let table = "memory = \"checked\"\ninstructions = 100000";
+    for (expected, program, least, most) in [
+        ("82", "int main_of(int n) { return n * 2; }", 2, 20),
+        // 64 rounds of at least two instructions; counted twice at most, and some for the rest.
+        (
+            "41",
+            "int main_of(int n) { for (int i = 0; i < 64; i++) data[i] += n; return data[63]; }",
+            64 * 2,
+            64 * 40,
+        ),
+        (
+            "492",
+            "static int one(int n) { int s = 0; for (int i = 3; i >= 1; i--) s += data[i] + n; return s; }\n\
+             int main_of(int n) { int s = 0; for (unsigned k = 0; k != 4; k++) s += one(n); return s; }",
+            12 * 2,
+            12 * 80,
+        ),
+        (
+            "5",
+            "int main_of(int n) { switch (n) { case 41: return 5; case 42: return 7; default: return 1; } }",
+            3,
+            40,
+        ),
+    ] {
+        let found = office.bound("c", table, &C.replace("EXPECTED", expected), program);
+        let found = found.unwrap_or_else(|said| panic!("{program}: {said}"));
+        assert!((least..=most).contains(&found), "{program}: {found}");
+        let ran = office.run(&["run", "--as", "root", "x.mx"]);
+        assert_eq!(
+            ran.status.code(),
+            Some(0),
+            "{program}: {}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+        // A type that allows one less has no such program.
+        let less = format!("memory = \"checked\"\ninstructions = {}", found - 1);
+        let said = office.bound("c", &less, &C.replace("EXPECTED", expected), program);
+        let said = said.expect_err("one less");
+        assert!(
+            said.contains("error[instruction-bound]")
+                && said.contains(&format!("{found} instructions")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_end_by_itself_is_refused_with_its_place() {
+    let office = Office::new();
+    let table = "instructions = 100000";
+    for (rule, program) in [
+        (
+            "unbounded-loops",
+            "int main_of(int n) { while (n > 0) n--; return n; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { do n--; while (n > 0); return n; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { for (int i = 0; i < n; i++) data[i] = 1; return n; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { for (;;) if (n) return 1; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { for (int i = 0; i < 4; i++) i -= n; return n; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { for (int i = 0; i < 4; i++) { int *p = &i; *p = n; } return n; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { for (unsigned i = 3; i >= 0; i--) data[i] = n; return n; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { for (unsigned char i = 0; i < 256; i++) data[i & 63] = n; return n; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { for (int i = 0; i != 5; i += 2) data[i] = n; return n; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { for (int i = 0; i > -5; i++) data[0] = n; return n; }",
+        ),
+        (
+            "unbounded-loops",
+            "int main_of(int n) { for (int i = 2147483646; i <= 2147483647; i++) n++; return n; }",
+        ),
+        (
+            "recursion",
+            "int main_of(int n) { return n ? main_of(n - 1) : 0; }",
+        ),
+        (
+            "backward-goto",
+            "int main_of(int n) { again: n--; if (n) goto again; return n; }",
+        ),
+    ] {
+        let said = office.bound("c", table, &C.replace("EXPECTED", "0"), program);
+        let said = said.expect_err(program);
+        assert!(
+            said.contains(&format!("error[{rule}]")) && said.contains("a.c:1:"),
+            "{program}: {said}"
+        );
+    }
+    // The environment is counted too, unless the type says how much it is.
+    let environment = format!(
+        "{}__attribute__((noinline)) int get(int n) {{ while (n & 1) n += data[n & 63]; return n; }}\n",
+        C.replace("EXPECTED", "0")
+    );
+    let program = "int main_of(int n) { return get(n); }";
+    let said = office
+        .bound("c", table, &environment, program)
+        .expect_err("a loop");
+    assert!(
+        said.contains("a way back that no counted loop makes"),
+        "{said}"
+    );
+    let known = format!("{table}\nknown-instructions = {{ get = 1000 }}");
+    let found = office
+        .bound("c", &known, &environment, program)
+        .expect("known");
+    assert!((1000..1020).contains(&found), "{found}");
+}
+
+#[test]
+fn a_call_in_rust_has_a_bound_where_nothing_loops() {
+    let office = Office::new();
+    let environment = "#![no_std]\npub fn get(n: u32) -> u32 { n ^ 5 }\nunsafe extern \"C\" { safe fn main_of(n: u32) -> u32; }\n\
+                       #[unsafe(no_mangle)]\npub extern \"C\" fn main(n: i32, _: usize) -> i32 { (main_of(n as u32) != 19) as i32 }\n";
+    let table = "forbid = [\"panics\"]\ninstructions = 10000";
+    let program = "pub fn main_of(n: u32) -> u32 { match n { 0 => 7, 1 => environment::get(n).wrapping_mul(5).wrapping_sub(1), 2 => 9, 3 => 4, 4 => 12, 5 => 99, _ => n } }";
+    let found = office.bound("rust", table, environment, program);
+    if let Err(said) = &found
+        && said.contains("rustup")
+    {
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_RUSTC_DEV").is_none(),
+            "{said}"
+        );
+        eprintln!("not tested: elastic Rust: {said}");
+        return;
+    }
+    let found = found.expect("a bound");
+    assert!((5..100).contains(&found), "{found}");
+    let ran = office.run(&["run", "--as", "root", "x.mx"]);
+    assert_eq!(
+        ran.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let said = office.bound(
+        "rust",
+        table,
+        environment,
+        "pub fn main_of(n: u32) -> u32 { let mut s = 0u32; for i in 0..4u32 { s = s.wrapping_add(i ^ n); } s }",
+    );
+    assert!(said.expect_err("a loop").contains("error[loops]"));
+}
+
+const RUST: &str = "#![no_std]\npub fn get(n: u32) -> u32 { n }\nunsafe extern \"C\" { safe fn main_of(n: u32) -> u32; }\n\
+                    #[unsafe(no_mangle)]\npub extern \"C\" fn main(n: i32, _: usize) -> i32 { (main_of(n as u32) != 1) as i32 }\n";
+
+/// By the frames of everything that is linked; and a panic there is a fault.
+#[test]
+fn a_linked_program_in_rust_has_a_bound_of_stack() {
+    let office = Office::new();
+    let program = "#[inline(never)]\nfn fill(a: &mut [u32; 1000], n: u32) { a[(n & 511) as usize] = n; }\n\
+                   pub fn main_of(n: u32) -> u32 { let mut a = [0; 1000]; fill(&mut a, environment::get(n)); a[n as usize & 511] }";
+    let found = office.recorded("stack", "rust", "stack = \"8K\"", RUST, program);
+    if let Err(said) = &found
+        && said.contains("rustup")
+    {
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_RUSTC_DEV").is_none(),
+            "{said}"
+        );
+        eprintln!("not tested: elastic Rust: {said}");
+        return;
+    }
+    let found = found.expect("a bound");
+    assert!((4000..6000).contains(&found), "{found}");
+    let ran = office.run(&["run", "--as", "root", "x.mx"]);
+    assert_eq!(
+        ran.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let less = format!("stack = \"{}\"", found - 1);
+    let said = office
+        .recorded("stack", "rust", &less, RUST, program)
+        .expect_err("one less");
+    assert!(
+        said.contains("error[stack-bound]") && said.contains(&format!("{found} bytes")),
+        "{said}"
+    );
+
+    let panics =
+        "pub fn main_of(n: u32) -> u32 { let a = [1u32, 2]; a[environment::get(n) as usize + 1] }";
+    office
+        .recorded("stack", "rust", "stack = \"8K\"", RUST, panics)
+        .expect("a bound");
+    let ran = office.run(&["run", "--as", "root", "x.mx"]);
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(
+        !ran.status.success() && said.contains("a.rs:1"),
+        "{:?} {said}",
+        ran.status
+    );
+}
