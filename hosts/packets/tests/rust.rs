@@ -136,7 +136,20 @@ fn datagrams() -> Vec<Vec<u8>> {
     let frame = |length: usize| {
         let mut bytes = vec![2; 12];
         bytes.extend([0x08, 0x00, 0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0]);
-        bytes.extend([10, 0, 0, 1, 10, 0, 0, (length % 31) as u8, 0x13, 0x88, 0x13, 0x89]);
+        bytes.extend([
+            10,
+            0,
+            0,
+            1,
+            10,
+            0,
+            0,
+            (length % 31) as u8,
+            0x13,
+            0x88,
+            0x13,
+            0x89,
+        ]);
         bytes.extend([0; 4]);
         bytes.extend((0..length).map(|at| (at * at * 7 + length) as u8));
         let end = bytes.len();
@@ -220,10 +233,7 @@ fn modules_in_rust_do_what_those_in_c_do() {
             "fec_receive" => coded(place.path().join("fec_send-c.mx")),
             _ => datagrams(),
         };
-        let (rust, c) = (
-            through(name, image, &frames),
-            through(name, of_c, &frames),
-        );
+        let (rust, c) = (through(name, image, &frames), through(name, of_c, &frames));
         assert!(rust == c, "{name}: {:?}, in C {:?}", rust.1, c.1);
         assert_eq!(rust.0 != frames, changed, "{name}");
         let reports = !["fec_send", "resample", "mirror"].contains(&name);
