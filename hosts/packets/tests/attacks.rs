@@ -274,6 +274,44 @@ fn what_a_module_may_not_is_refused_and_counted() {
     assert_eq!(modules[1].stopped(), None);
 }
 
+/// A tag in front of the addresses would make other bytes the address; an added frame could go anywhere.
+#[test]
+fn a_locked_address_cannot_be_moved_or_sent_elsewhere() {
+    let place = tempfile::tempdir().unwrap();
+    let text = r#"
+        int packets_next(struct packets_frame *frame)
+        {
+            static const unsigned char elsewhere[] = { 10, 9, 9, 9 };
+            struct packets_frame *more = packets_another();
+            *more = *frame;
+            for (int i = 0; i < 4; i++)
+                more->bytes[30 + i] = elsewhere[i];
+            packets_emit_frame(more);
+            for (unsigned i = frame->length; i-- > 12;)
+                frame->bytes[i + 4] = frame->bytes[i];
+            frame->bytes[12] = 0x81;
+            frame->bytes[13] = frame->bytes[14] = frame->bytes[15] = 0;
+            for (int i = 0; i < 4; i++)
+                frame->bytes[34 + i] = elsewhere[i];
+            frame->length += 4;
+            frame->end += 4;
+            return PACKETS_CHANGED;
+        }"#;
+    let image = build("moves", Some(text), place.path());
+    let mut attacker = module("moves", image.clone(), Kind::Transcoder);
+    attacker.locked = vec![Locked::Destination];
+    let (forwarder, out) = beside(attacker, place.path(), &frames());
+    let twice = frames()
+        .into_iter()
+        .flat_map(|frame| [frame.clone(), frame]);
+    assert!(out.into_iter().eq(twice));
+    assert_eq!(forwarder.modules()[1].refused(), 100);
+    // Without a lock it may do both.
+    let forwarder = Forwarder::new(Host::new(), &[module("moves", image, Kind::Transcoder)]);
+    let out = through(&forwarder.unwrap(), &frames());
+    assert!(out.iter().all(|frame| !frames().contains(frame)));
+}
+
 /// What elastic C has to reach a locked part or to run on, the judge refuses, each with its rule.
 #[test]
 fn an_elastic_module_cannot_even_say_it() {

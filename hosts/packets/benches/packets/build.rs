@@ -61,13 +61,80 @@ pub(crate) fn window(work: &Work) -> Result<PathBuf, String> {
     run(cc.arg(source(work)).arg("-o").arg(&file)).map(|()| file)
 }
 
-pub(crate) fn elastic(work: &Work) -> Result<PathBuf, String> {
-    let file = to(work, "elastic.mx");
-    let id = match work.name {
+fn id(work: &Work) -> &'static str {
+    match work.name {
         "fec_send" => "fec",
         "resample" => "audio",
         _ => "monitor",
+    }
+}
+
+pub(crate) fn elastic(work: &Work) -> Result<PathBuf, String> {
+    let mut compile = compile(id(work))?;
+    let file = to(work, "elastic.mx");
+    compile.arg("-I").arg(here().join("elastic"));
+    run(compile.arg("-o").arg(&file).arg(source(work))).map(|()| file)
+}
+
+fn source_of_rust(work: &Work) -> PathBuf {
+    match work.name {
+        "nothing" => here().join("benches/packets/nothing.rs"),
+        name => here().join(format!("modules/{name}.rs")),
+    }
+}
+
+pub(crate) fn elastic_rust(work: &Work) -> Result<PathBuf, String> {
+    let mut compile = compile(&format!("{}-rust", id(work)))?;
+    let file = to(work, "rust.mx");
+    run(compile.arg("-o").arg(&file).arg(source_of_rust(work))).map(|()| file)
+}
+
+/// The same source and the same environment by the same rustc, as a library of this process.
+pub(crate) fn rust_alone(work: &Work) -> Result<PathBuf, String> {
+    const GLUE: &str = "#[unsafe(no_mangle)] pub extern \"C\" fn packets_next(frame: &mut environment::Frame) -> i32 \
+                        { program::packets_next(frame) }\n#[allow(unused)] use environment as _;";
+    let place = PLACE.path().join(format!("{}-alone", work.name));
+    std::fs::create_dir_all(&place).map_err(|error| error.to_string())?;
+    let glue = place.join("glue.rs");
+    std::fs::write(&glue, GLUE).map_err(|error| error.to_string())?;
+    let rustc = |name: &str, kind: &str, source: PathBuf| {
+        let mut rustc = Command::new("rustc");
+        rustc.args([
+            "+1.99.1",
+            "--edition=2024",
+            "-Copt-level=3",
+            "-Coverflow-checks=on",
+        ]);
+        rustc.args([
+            "-Cpanic=abort",
+            "-Ccodegen-units=1",
+            "-Awarnings",
+            "--cfg",
+            "packets_alone",
+        ]);
+        rustc.args(["--crate-name", name, "--crate-type", kind, "--out-dir"]);
+        rustc.arg(&place).arg("-L").arg(&place).arg(source);
+        for external in ["environment", "program"] {
+            let library = place.join(format!("lib{external}.rlib"));
+            if external != name && library.exists() {
+                rustc
+                    .arg("--extern")
+                    .arg(format!("{external}={}", library.display()));
+            }
+        }
+        run(rustc
+            .env_remove("RUSTFLAGS")
+            .env_remove("RUSTC")
+            .env_remove("RUSTUP_TOOLCHAIN"))
     };
+    rustc("environment", "rlib", here().join("elastic/environment.rs"))?;
+    rustc("program", "rlib", source_of_rust(work))?;
+    rustc("glue", "cdylib", glue)?;
+    Ok(place.join("libglue.so"))
+}
+
+/// `mullion compile` for a type.
+fn compile(id: &str) -> Result<Command, String> {
     let keys = PLACE.path().join("keys");
     let mullion = || {
         let mut command = Command::new(&*MULLION);
@@ -79,7 +146,15 @@ pub(crate) fn elastic(work: &Work) -> Result<PathBuf, String> {
         run(mullion().args(["key", "new", "own"]))?;
         let key =
             std::fs::read_to_string(keys.join("own.pub")).map_err(|error| error.to_string())?;
-        let types: Vec<PathBuf> = ["fec", "audio", "monitor"]
+        let ids = [
+            "fec",
+            "audio",
+            "monitor",
+            "fec-rust",
+            "audio-rust",
+            "monitor-rust",
+        ];
+        let types: Vec<PathBuf> = ids
             .iter()
             .map(|id| here().join(format!("types/{id}.toml")))
             .collect();
@@ -90,23 +165,10 @@ pub(crate) fn elastic(work: &Work) -> Result<PathBuf, String> {
         std::fs::write(&policy, text).map_err(|error| error.to_string())?;
     }
     let mut compile = mullion();
-    compile.args([
-        "compile",
-        "--as",
-        "own",
-        "--key",
-        "own",
-        "--policy",
-        "policy.toml",
-        "--type",
-    ]);
+    compile.args(["compile", "--as", "own", "--key", "own", "--policy"]);
+    compile.args(["policy.toml", "--type"]);
     compile.arg(here().join(format!("types/{id}.toml")));
-    compile
-        .arg("-I")
-        .arg(here().join("elastic"))
-        .arg("-o")
-        .arg(&file);
-    run(compile.arg(source(work))).map(|()| file)
+    Ok(compile)
 }
 
 /// The module for WebAssembly, and the peer that runs it.

@@ -1,6 +1,6 @@
 //! The paper's Figures 5, 7 and 8: time for each packet by the size of its payload, for walls side by side.
 //! `make bench-packets`, or `cargo bench -p mullion-packets --bench packets -- [--json FILE] [--html FILE] [--quick]
-//! [--work NAMES] [--wall PART-OF-NAME]`.
+//! [--pictures FOLDER] [--work NAMES] [--wall PART-OF-NAME]`.
 //!
 //! Each time is of one packet on its way through the forwarder without its sockets: into the forwarder's memory, headers
 //! read, filter asked, through the module, and lengths and checksums made right if it was changed. Frames come in
@@ -11,7 +11,6 @@ mod build;
 mod native;
 mod page;
 mod process;
-mod rust;
 mod walls;
 mod xdp;
 
@@ -183,6 +182,10 @@ fn main() -> std::io::Result<()> {
     for work in WORKS.iter().filter(is_wanted) {
         let figure = figure(work, quick, &only, &mut missing);
         print(&figure);
+        if let Some(folder) = after("--pictures") {
+            let file = std::path::Path::new(&folder).join(format!("packets-{}.svg", work.name));
+            std::fs::write(file, page::plot(&figure))?;
+        }
         figures.push(figure);
     }
     missing.sort();

@@ -42,8 +42,14 @@ pub(crate) struct Room {
 /// A peer whose frames lie in our memory.
 pub(crate) struct InPlace {
     room: *mut Room,
-    steps: unsafe extern "C" fn(u32),
+    steps: Entry,
     filter: Filter,
+}
+
+/// How its frames are handed over: in its own room, or in one that it is given.
+enum Entry {
+    Own(unsafe extern "C" fn(u32)),
+    Given(unsafe extern "C" fn(*mut Room, u32)),
 }
 
 unsafe extern "C" {
@@ -76,6 +82,22 @@ impl InPlace {
         InPlace::at(unsafe { place() }, steps, filter)
     }
 
+    /// A module of elastic Rust without a window, in a room of ours.
+    pub(crate) fn alone(library: &Path, filter: &str) -> Option<InPlace> {
+        type Steps = unsafe extern "C" fn(*mut Room, u32);
+        let steps = symbol(library, "packets_steps")?;
+        // SAFETY: elastic/environment.rs defines it so.
+        let steps = unsafe { std::mem::transmute::<*mut c_void, Steps>(steps) };
+        // SAFETY: all zeros are a room of empty frames. It stays until the process ends.
+        let room: Box<Room> = unsafe { Box::new_zeroed().assume_init() };
+        let filter = filter.parse().ok()?;
+        Some(InPlace {
+            room: Box::into_raw(room),
+            steps: Entry::Given(steps),
+            filter,
+        })
+    }
+
     /// A module of any kind.
     pub(crate) fn at(
         room: *mut Room,
@@ -85,7 +107,7 @@ impl InPlace {
         let filter = filter.parse().ok()?;
         (!room.is_null()).then_some(InPlace {
             room,
-            steps,
+            steps: Entry::Own(steps),
             filter,
         })
     }
@@ -112,8 +134,15 @@ impl InPlace {
                 to.port = 0;
                 to.nanoseconds = 1;
             }
+            (room.added, room.refused) = (0, 0);
+            let (count, place) = (batch.len() as u32, &raw mut *room);
             // SAFETY: as many frames as there are, and the room is not looked at meanwhile.
-            unsafe { (self.steps)(batch.len() as u32) };
+            unsafe {
+                match self.steps {
+                    Entry::Own(steps) => steps(count),
+                    Entry::Given(steps) => steps(place, count),
+                }
+            }
             for (slot, answer) in room.of.iter_mut().zip(room.answers).take(batch.len()) {
                 let frame = &mut slot.frame;
                 let length = (frame.length as usize).min(ROOM);

@@ -3,8 +3,8 @@
 use crate::{Figure, Results};
 use std::fmt::Write as _;
 
-const COLOURS: [&str; 7] = [
-    "#222222", "#c05020", "#1060c0", "#20a0d0", "#8040a0", "#60a030", "#b0a000",
+const COLOURS: [&str; 8] = [
+    "#222222", "#c05020", "#1060c0", "#20a0d0", "#c020a0", "#8040a0", "#60a030", "#b0a000",
 ];
 const WIDE: f64 = 720.0;
 const HIGH: f64 = 360.0;
@@ -21,7 +21,7 @@ pub(crate) fn page(results: &Results) -> String {
         results.machine
     );
     for figure in &results.figures {
-        plot(&mut text, figure);
+        let _ = write!(text, "<h2>{}</h2>{}", figure.title, plot(figure));
         table(&mut text, figure);
     }
     for why in &results.missing {
@@ -30,24 +30,24 @@ pub(crate) fn page(results: &Results) -> String {
     text
 }
 
-/// Time upwards, by powers of ten.
-fn plot(text: &mut String, figure: &Figure) {
+/// Time upwards, by powers of ten: a picture by itself.
+pub(crate) fn plot(figure: &Figure) -> String {
     let all = || figure.lines.iter().flat_map(|line| &line.nanoseconds);
     let low = all().copied().fold(f64::INFINITY, f64::min).log10().floor();
     let high = all().copied().fold(1.0, f64::max).log10().ceil();
     let longest = figure.sizes.last().copied().unwrap_or(1) as f64;
     let x = |size: usize| 60.0 + size as f64 / longest * (WIDE - 80.0);
     let y = |time: f64| HIGH - 30.0 - (time.log10() - low) / (high - low) * (HIGH - 50.0);
-    let _ = write!(
-        text,
-        "<h2>{}</h2><svg viewBox=\"0 0 {WIDE} {HIGH}\" width={WIDE} height={HIGH} font-size=12 font-family=sans-serif>",
-        figure.title
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDE} {}\" width=\"{WIDE}\" font-size=\"12\" \
+         font-family=\"sans-serif\"><rect width=\"100%\" height=\"100%\" fill=\"white\"/>",
+        HIGH + 18.0 * (figure.lines.len() as f64 / 2.0).ceil()
     );
     for power in low as i32..=high as i32 {
         let at = y(10f64.powi(power));
         let _ = write!(
             text,
-            "<line x1=60 x2={} y1={at:.1} y2={at:.1} stroke=\"#ddd\"/><text x=54 y={:.1} text-anchor=end>{} ns</text>",
+            "<line x1=\"60\" x2=\"{}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/><text x=\"54\" y=\"{:.1}\" text-anchor=\"end\">{} ns</text>",
             WIDE - 20.0,
             at + 4.0,
             10f64.powi(power)
@@ -56,24 +56,33 @@ fn plot(text: &mut String, figure: &Figure) {
     for size in &figure.sizes {
         let _ = write!(
             text,
-            "<text x={:.1} y={} text-anchor=middle>{size}</text>",
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{size}</text>",
             x(*size),
             HIGH - 10.0
         );
     }
-    for (line, colour) in figure.lines.iter().zip(COLOURS) {
+    for (at, (line, colour)) in figure.lines.iter().zip(COLOURS).enumerate() {
         let points = figure.sizes.iter().zip(&line.nanoseconds);
         let points: Vec<String> = points
             .map(|(size, time)| format!("{:.1},{:.1}", x(*size), y(*time)))
             .collect();
         let _ = write!(
             text,
-            "<polyline fill=none stroke=\"{colour}\" stroke-width=2 points=\"{}\"><title>{}</title></polyline>",
+            "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" points=\"{}\"><title>{}</title></polyline>",
             points.join(" "),
             line.wall
         );
+        let (column, row) = ((at % 2) as f64, (at / 2) as f64);
+        let _ = write!(
+            text,
+            "<text x=\"{}\" y=\"{}\" fill=\"{colour}\">{}</text>",
+            60.0 + column * WIDE / 2.0,
+            HIGH + 12.0 + row * 18.0,
+            line.wall
+        );
     }
-    text.push_str("</svg>");
+    text.push_str("</svg>\n");
+    text
 }
 
 fn table(text: &mut String, figure: &Figure) {

@@ -1,7 +1,7 @@
 //! The walls: each takes frames through the same module.
 
 use crate::native::{InPlace, symbol};
-use crate::{Work, build, process, rust};
+use crate::{Work, build, process};
 use mullion::Host;
 use mullion_packets::batch::Batch;
 use mullion_packets::config::{Description, Kind};
@@ -69,21 +69,20 @@ pub(crate) fn all(work: &Work, missing: &mut Vec<String>) -> Vec<Named> {
     let native = build::native(work).expect("gcc builds the native module");
     let in_place = || InPlace::library(&native, work.filter).expect("it was built for this");
     walls.push(("native C".to_owned(), Box::new(in_place())));
-    let steps = match work.name {
-        "monitor" => rust::monitor,
-        "fec_send" => rust::fec_send,
-        "resample" => rust::resample,
-        _ => rust::nothing,
-    };
-    let rust = InPlace::at(rust::room(), steps, work.filter).expect("it is there");
-    walls.push(("safe Rust, the language alone".to_owned(), Box::new(rust)));
     let mut add = |name: &str, wall: Result<Box<dyn Wall>, String>| match wall {
         Ok(wall) => walls.push((name.to_owned(), wall)),
         Err(why) => missing.push(format!("{name}: {why}")),
     };
+    let alone = build::rust_alone(work).and_then(|library| {
+        let wall = InPlace::alone(&library, work.filter).ok_or("it does not load")?;
+        Ok(Box::new(wall) as Box<dyn Wall>)
+    });
+    add("elastic Rust, the language alone", alone);
     let domain = |image| Box::new(Domain::new(work, image)) as Box<dyn Wall>;
     add("C in a window", build::window(work).map(domain));
     add("elastic C in a window", build::elastic(work).map(domain));
+    let rust = build::elastic_rust(work);
+    add("elastic Rust in a window", rust.map(domain));
     add("wasmtime", wasmtime(work));
     add(
         "a process by a socket",
