@@ -163,7 +163,7 @@ fn end(at: u64, name: &'static str) -> u64 {
     })
 }
 
-#[expect(non_snake_case, clippy::too_many_arguments, reason = "zlib's function")]
+#[expect(non_snake_case, reason = "zlib's function")]
 pub(crate) extern "C" fn deflateInit2_(
     at: u64,
     level: u64,
@@ -265,11 +265,7 @@ pub(crate) extern "C" fn BrotliEncoderDestroyInstance(at: u64) -> u64 {
 }
 
 /// Without a buffer for what comes out: that is taken by `BrotliEncoderTakeOutput`.
-#[expect(
-    non_snake_case,
-    clippy::too_many_arguments,
-    reason = "brotli's function"
-)]
+#[expect(non_snake_case, reason = "brotli's function")]
 pub(crate) extern "C" fn BrotliEncoderCompressStream(
     at: u64,
     operation: u64,

@@ -509,6 +509,7 @@ pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u
         let pool = match r {
             // SAFETY: both were seen to be the core's.
             0 => unsafe { read(c + layout::C_POOL) },
+            // SAFETY: as above.
             r => unsafe { read(r + layout::R_POOL) },
         };
         let mut passed = record;

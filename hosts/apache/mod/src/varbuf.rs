@@ -236,7 +236,8 @@ pub(crate) extern "C" fn ap_varbuf_cfg_getline(at: u64, file: u64, most: u64) ->
             let read_line: extern "C" fn(*mut u64, u64, u64) -> i32 =
                 std::mem::transmute(read_line);
             let free: extern "C" fn(*mut u64) = std::mem::transmute(free);
-            init(buffer.pool, own.as_mut_ptr(), 0);
+            // With some room: httpd writes a zero before it looks.
+            init(buffer.pool, own.as_mut_ptr(), 80);
             let status = read_line(own.as_mut_ptr(), file, most);
             buffer.used = 0;
             let done = match own[0] {
