@@ -1,6 +1,5 @@
 //! What is known of a domain, for its gates, its threads and its handles.
 
-use crate::demand;
 use crate::gates::{Import, Inner, Seat, state};
 use crate::holder::Holder;
 use crate::memory::Reserved;
@@ -18,6 +17,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use thiserror::Error;
+
+/// What a host does about a right that is missing (`demand.rs`). It is told the address, the bytes from there to the end of what
+/// the check covers, and whether to write.
+pub(crate) type Demand = Box<dyn Fn(u64, u64, bool) -> bool + Send + Sync>;
 
 /// All that is known of a domain. It is never freed: gates have its address.
 pub(crate) struct Core {
@@ -48,7 +51,7 @@ pub(crate) struct Core {
     /// A domain that has it is not confined: what is refused is told, and done.
     pub(crate) learning: Option<note::Hook>,
     /// Is asked before an access is refused.
-    pub(crate) demand: OnceLock<demand::Hook>,
+    pub(crate) demand: OnceLock<Demand>,
     /// Functions that a learning domain has called by address without leave.
     pub(crate) learned: Mutex<HashMap<u64, &'static Import>>,
     /// Functions that are offered by an address of a call, behind the load.

@@ -15,9 +15,6 @@ use crate::operand;
 use crate::report::FaultKind;
 use mullion_word_table::Access;
 
-/// Is told the address, the bytes from there to the end of what the check covers, and whether to write.
-pub(crate) type Hook = Box<dyn Fn(u64, u64, bool) -> bool + Send + Sync>;
-
 impl Domain {
     /// Asks `hook` when an access of the module is refused: with the first address without the right, the bytes from there to the
     /// end of what the check covers, and whether it is to write. If it grants and says so, the access is looked at again. Otherwise

@@ -9,7 +9,9 @@ use crate::module::Module;
 use crate::note::Note;
 use crate::policy::{FunctionPolicy, Policy};
 use crate::report::Report;
-use crate::rights::{GrantError, Raised, lower, raise, raise_for_good, right, take_away, words};
+use crate::rights::{
+    GrantError, Raised, lower, lower_all, raise, raise_for_good, right, take_away, words,
+};
 use crate::world::{self, SetupError, world};
 use crate::{fault, fork, thread, watchdog};
 use mullion_supervisor::{AuditLog, Permission, Range};
@@ -22,6 +24,17 @@ pub struct Host(());
 
 /// Memory that is granted until this is dropped.
 pub struct Granted(Option<Raised>);
+
+impl Granted {
+    /// Ends many, and waits once until no access comes that was checked before.
+    pub fn end_all(all: Vec<Granted>) {
+        let raised = all.into_iter().filter_map(|mut granted| granted.0.take());
+        let raised: Vec<Raised> = raised.collect();
+        if !raised.is_empty() {
+            lower_all(&mut world().supervisor(), raised.into_iter());
+        }
+    }
+}
 
 /// Memory that is granted to a domain again and again, and not yet. Once it has been granted, a grant and its
 /// revocation allocate nothing.

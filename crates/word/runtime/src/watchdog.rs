@@ -79,7 +79,8 @@ pub(crate) fn begin(inner: *const Inner, limit: Duration) -> Timed {
     }
     // Counted before the look: the watchdog says that it sleeps before it looks at the count.
     ARMED.fetch_add(1, Ordering::SeqCst);
-    if SLEEPS.load(Ordering::SeqCst) {
+    // Whoever finds it asleep wakes it; until it runs, others need not.
+    if SLEEPS.load(Ordering::SeqCst) && SLEEPS.swap(false, Ordering::SeqCst) {
         let _turn = lock(&WAKE.0);
         WAKE.1.notify_one();
     }
@@ -108,8 +109,12 @@ pub(crate) fn end(inner: *const Inner, timed: Timed) {
 fn watch() {
     loop {
         let mut turn = lock(&WAKE.0);
-        SLEEPS.store(true, Ordering::SeqCst);
-        while ARMED.load(Ordering::SeqCst) == 0 {
+        loop {
+            // Anew before each look: whoever has woken it has taken that away.
+            SLEEPS.store(true, Ordering::SeqCst);
+            if ARMED.load(Ordering::SeqCst) != 0 {
+                break;
+            }
             turn = WAKE
                 .1
                 .wait(turn)

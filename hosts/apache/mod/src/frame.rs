@@ -97,7 +97,7 @@ impl Frame {
 
     /// Connections.
     pub(crate) fn connections(&self) -> impl Iterator<Item = u64> {
-        // SAFETY: what was passed is the core's own structure, and no module may write these fields.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let given = self.all_roots().filter_map(|root| unsafe {
             match root {
                 Root::Connection(c) => Some(c),
@@ -105,7 +105,7 @@ impl Frame {
                 _ => None,
             }
         });
-        // SAFETY: requests are the core's, and no module may write where they point to.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let theirs = self
             .requests()
             .map(|r| unsafe { read(r + layout::R_CONNECTION) });
@@ -114,7 +114,7 @@ impl Frame {
 
     /// A server, by which the others can be found.
     fn any_server(&self) -> Option<u64> {
-        // SAFETY: what was passed is the core's own structure, and no module may write these fields.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let given = self.all_roots().find_map(|root| unsafe {
             match root {
                 Root::Server(s) => Some(s),
@@ -124,7 +124,7 @@ impl Frame {
         });
         let theirs = || {
             let c = self.connections().next()?;
-            // SAFETY: a connection is the core's, and no module may write where it points to.
+            // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
             Some(unsafe { read(c + layout::C_SERVER) })
         };
         given
@@ -134,7 +134,7 @@ impl Frame {
     }
 
     pub(crate) fn has_server(&self, server: u64) -> bool {
-        // SAFETY: servers are the core's; their chain ends with zero, and no module may write it.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let next = |s: &u64| Some(unsafe { read(s + layout::S_NEXT) }).filter(|next| *next != 0);
         let all = |first: Option<u64>| std::iter::successors(first, next).take(100_000);
         let mut both = all(main_server()).chain(all(self.any_server()));
@@ -142,7 +142,7 @@ impl Frame {
     }
 
     pub(crate) fn has_pool(&self, pool: u64) -> bool {
-        // SAFETY: what was passed is the core's own structure, and no module may write these fields.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let mut given = self.all_roots().map(|root| unsafe {
             match root {
                 Root::Pool(pool) => [pool, 0],
@@ -154,9 +154,9 @@ impl Frame {
         if given.any(|known| known.contains(&pool)) {
             return true;
         }
-        // SAFETY: requests are the core's, and no module may write their pools' places.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let mut requests = self.requests().map(|r| unsafe { read(r + layout::R_POOL) });
-        // SAFETY: connections are the core's, and no module may write their pools' places.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let mut connections = self
             .connections()
             .map(|c| unsafe { read(c + layout::C_POOL) });
@@ -164,9 +164,9 @@ impl Frame {
             return true;
         }
         self.any_server().is_some_and(|s| {
-            // SAFETY: a server is the core's, and always has its process.
+            // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
             let process = unsafe { read(s + layout::S_PROCESS) };
-            // SAFETY: the process is the core's, and not null.
+            // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
             process != 0
                 && unsafe {
                     [
@@ -198,7 +198,7 @@ impl Frame {
 
     pub(crate) fn has_connection(&self, c: u64) -> bool {
         let r = self.first_request();
-        // SAFETY: as above.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         if r != 0 && c == unsafe { read(r + layout::R_CONNECTION) } {
             return true;
         }
@@ -215,7 +215,7 @@ impl Frame {
             layout::R_TRAILERS_IN,
             layout::R_TRAILERS_OUT,
         ];
-        // SAFETY: requests are the core's, and each place is within them.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of_request = |r: u64| OF_REQUEST.iter().any(|at| unsafe { read(r + at) } == table);
         let first = self.first_request();
         if first != 0 && of_request(first) {
@@ -224,13 +224,13 @@ impl Frame {
         let in_roots = self.all_roots().any(|root| root == Root::Table(table));
         in_roots
             || self.requests().any(of_request)
-            // SAFETY: connections are the core's, and have that place.
+            // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
             || self.connections().any(|c| unsafe { read(c + layout::C_NOTES) } == table)
     }
 
     /// The pool that what the call makes goes with: the request's, or the connection's.
     pub(crate) fn home(&self) -> Option<u64> {
-        // SAFETY: as above.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of = |at: u64| unsafe { read(at) };
         match self.first_request() {
             0 => self.connections().next().map(|c| of(c + layout::C_POOL)),
@@ -240,7 +240,7 @@ impl Frame {
 
     /// Whether it is the allocator of buckets of a connection.
     pub(crate) fn has_allocator(&self, at: u64) -> bool {
-        // SAFETY: as above.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of = |c: u64| unsafe { read(c + layout::C_BUCKET_ALLOC) };
         self.connections().any(|c| of(c) == at)
     }
@@ -254,9 +254,10 @@ impl Frame {
         if filter == 0 {
             return true;
         }
+        // SAFETY: as above; modules may write nothing of filters but their `ctx`.
         let along = |first: u64| {
             let next =
-                // SAFETY: a filter is the core's, with its chain; modules may write nothing of filters but their `ctx`.
+                // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
                 |f: &u64| Some(unsafe { read(f + layout::F_NEXT) }).filter(|next| *next != 0);
             let first = Some(first).filter(|first| *first != 0);
             std::iter::successors(first, next).take(256)
@@ -265,14 +266,14 @@ impl Frame {
             Root::Filter(f) => Some(f),
             _ => None,
         });
-        // SAFETY: requests are the core's, and no module may write where they point to.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of_requests = self.requests().flat_map(|r| unsafe {
             [
                 read(r + layout::R_OUTPUT_FILTERS),
                 read(r + layout::R_INPUT_FILTERS),
             ]
         });
-        // SAFETY: connections are the core's, and no module may write where they point to.
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of_connections = self.connections().flat_map(|c| unsafe {
             [
                 read(c + layout::C_OUTPUT_FILTERS),

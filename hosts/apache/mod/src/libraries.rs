@@ -163,7 +163,7 @@ fn end(at: u64, name: &'static str) -> u64 {
     })
 }
 
-#[expect(non_snake_case, clippy::too_many_arguments, reason = "zlib's function")]
+#[expect(non_snake_case, reason = "zlib's function")]
 pub(crate) extern "C" fn deflateInit2_(
     at: u64,
     level: u64,
@@ -204,7 +204,7 @@ pub(crate) extern "C" fn inflateInit2_(at: u64, window: u64, version: u64, bytes
     mediate(|frame| {
         let real = function("inflateInit2_")?;
         begin(frame, at, "inflateEnd", |stream| {
-            // SAFETY: as above.
+            // SAFETY: `must_write` has seen that the module may write these words.
             unsafe {
                 let init: extern "C" fn(*mut u64, c_int, u64, c_int) -> c_int =
                     std::mem::transmute(real);
@@ -265,11 +265,7 @@ pub(crate) extern "C" fn BrotliEncoderDestroyInstance(at: u64) -> u64 {
 }
 
 /// Without a buffer for what comes out: that is taken by `BrotliEncoderTakeOutput`.
-#[expect(
-    non_snake_case,
-    clippy::too_many_arguments,
-    reason = "brotli's function"
-)]
+#[expect(non_snake_case, reason = "brotli's function")]
 pub(crate) extern "C" fn BrotliEncoderCompressStream(
     at: u64,
     operation: u64,
@@ -318,7 +314,7 @@ pub(crate) extern "C" fn BrotliEncoderCompressStream(
                 null,
             )
         };
-        // SAFETY: as above.
+        // SAFETY: `must_write` has seen that the module may write these words.
         unsafe {
             (available_in as *mut u64).write(count);
             (next_in as *mut u64).write(from);
@@ -443,7 +439,7 @@ pub(crate) extern "C" fn apr_xlate_conv_buffer(
         let real: extern "C" fn(u64, u64, *mut u64, u64, *mut u64) -> c_int =
             unsafe { std::mem::transmute(real) };
         let status = real(at, from, &mut count, to, &mut room);
-        // SAFETY: as above.
+        // SAFETY: `must_write` has seen that the module may write these words.
         unsafe {
             (from_bytes as *mut u64).write(count);
             (to_bytes as *mut u64).write(room);
@@ -491,7 +487,7 @@ pub(crate) extern "C" fn apr_poll(at: u64, count: u64, found: u64, time: u64) ->
         let real: extern "C" fn(*mut u64, u64, *mut i32, u64) -> c_int =
             unsafe { std::mem::transmute(real) };
         let status = real(entry.as_mut_ptr(), 1, &mut ready, time);
-        // SAFETY: as above.
+        // SAFETY: `must_write` has seen that the module may write these words.
         unsafe {
             (at as *mut [u64; 4]).write(entry);
             (found as *mut i32).write(ready);

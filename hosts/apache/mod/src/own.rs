@@ -44,7 +44,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             libraries: deflateInit2_, inflateInit2_, deflate, inflate, deflateEnd, inflateEnd, BrotliEncoderCreateInstance,
                 BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
                 ap_log_assert, ap_expr_parse, apr_optional_hook_get, apr_poll;
-            varbuf: ap_varbuf_init, ap_varbuf_grow, ap_varbuf_free, ap_varbuf_strmemcat, ap_varbuf_pdup, ap_varbuf_regsub;
+            varbuf: ap_varbuf_init, ap_varbuf_grow, ap_varbuf_free, ap_varbuf_strmemcat, ap_varbuf_pdup, ap_varbuf_regsub, ap_varbuf_cfg_getline;
         }
         .into()
     })
@@ -509,6 +509,7 @@ pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u
         let pool = match r {
             // SAFETY: both were seen to be the core's.
             0 => unsafe { read(c + layout::C_POOL) },
+            // SAFETY: as above.
             r => unsafe { read(r + layout::R_POOL) },
         };
         let mut passed = record;

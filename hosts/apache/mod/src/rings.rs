@@ -69,14 +69,14 @@ pub(crate) struct Passing<'f> {
 /// # Safety
 /// It is memory of the core's, or a copy.
 unsafe fn write(at: u64, value: u64) {
-    // SAFETY: by the caller.
+    // SAFETY: the caller has looked the address up among the copies, or has it of the core.
     unsafe { (at as *mut u64).write(value) };
 }
 
 /// # Safety
 /// Both are elements of rings of the core's, or copies.
 unsafe fn link(first: u64, second: u64) {
-    // SAFETY: by the caller.
+    // SAFETY: the caller has looked the address up among the copies, or has it of the core.
     unsafe {
         write(first, second);
         write(second + PREVIOUS, first);
@@ -89,7 +89,7 @@ unsafe fn link(first: u64, second: u64) {
 /// It is a ring of the core's.
 unsafe fn take_apart(end: u64) -> Vec<u64> {
     let mut all = Vec::new();
-    // SAFETY: by the caller.
+    // SAFETY: the caller has looked the address up among the copies, or has it of the core.
     unsafe {
         let mut at = read(end);
         while at != end {
@@ -216,7 +216,7 @@ impl Walled {
     /// # Safety
     /// `copy` is the copy of `bucket`.
     unsafe fn changed(copy: u64, bucket: &mut Bucket) -> Answer<()> {
-        // SAFETY: by the caller.
+        // SAFETY: the caller has looked the address up among the copies, or has it of the core.
         unsafe {
             let now = [TYPE, LENGTH, START, DATA].map(|at| read(copy + at));
             if now == bucket.shown {

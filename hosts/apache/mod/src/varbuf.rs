@@ -213,3 +213,41 @@ pub(crate) extern "C" fn ap_varbuf_regsub(
         Ok(status as u32 as u64)
     })
 }
+
+/// A line of a file of configuration, in the place of what there is. httpd reads it into a buffer of ours first.
+pub(crate) extern "C" fn ap_varbuf_cfg_getline(at: u64, file: u64, most: u64) -> u64 {
+    mediate(|frame| {
+        let mut buffer = Buffer::read(frame, at)?;
+        if !frame.walled.knows(file, b'C') {
+            return Err(format!("{file:#x} is no file that the module has opened"));
+        }
+        let names = ["ap_varbuf_init", "ap_varbuf_cfg_getline", "ap_varbuf_free"];
+        let [init, read_line, free] = names.map(apr::symbol);
+        let missing = "the server does not have it";
+        let (init, read_line, free) = (
+            init.ok_or(missing)?,
+            read_line.ok_or(missing)?,
+            free.ok_or(missing)?,
+        );
+        let mut own = [0u64; BYTES as usize / 8];
+        // SAFETY: they are httpd's functions, with a buffer of ours; the pool lives, and the file is one that the module has opened.
+        unsafe {
+            let init: extern "C" fn(u64, *mut u64, u64) = std::mem::transmute(init);
+            let read_line: extern "C" fn(*mut u64, u64, u64) -> i32 =
+                std::mem::transmute(read_line);
+            let free: extern "C" fn(*mut u64) = std::mem::transmute(free);
+            // With some room: httpd writes a zero before it looks.
+            init(buffer.pool, own.as_mut_ptr(), 80);
+            let status = read_line(own.as_mut_ptr(), file, most);
+            buffer.used = 0;
+            let done = match own[0] {
+                0 => Ok(()),
+                text => buffer.append(frame, text, apr::text(text).len() as u64),
+            };
+            free(own.as_mut_ptr());
+            done?;
+            buffer.write();
+            Ok(status as u32 as u64)
+        }
+    })
+}

@@ -46,7 +46,40 @@ struct Ledger {
     touched: Vec<u64>,
 }
 
+/// Which modules have something of a pool that was granted: all of it is taken back at once, because that waits for threads.
+static LENT: Mutex<Option<Map<Vec<&'static Walled>>>> = Mutex::new(None);
+
+extern "C" fn collect(pool: u64) -> i32 {
+    let lent = lock(&LENT).as_mut().and_then(|lent| lent.remove(&pool));
+    let mut all = Vec::new();
+    for walled in lent.unwrap_or_default() {
+        if let Some(ledger) = lock(&walled.state).ledgers.get_mut(&pool) {
+            all.append(&mut ledger.granted);
+        }
+    }
+    Granted::end_all(all);
+    0
+}
+
 impl Ledger {
+    /// What is granted until the pool goes.
+    fn lend(&mut self, walled: &'static Walled, pool: u64, granted: Granted) {
+        if self.granted.is_empty() {
+            let mut lent = lock(&LENT);
+            let modules = lent
+                .get_or_insert_with(Map::default)
+                .entry(pool)
+                .or_default();
+            if modules.is_empty() {
+                let (plain, child) = (collect as *const () as usize, nothing as *const () as usize);
+                // SAFETY: the pool lives, as it has a ledger. It runs this before its memory goes.
+                unsafe { apr::apr_pool_cleanup_register(pool, pool, plain, child) };
+            }
+            modules.push(walled);
+        }
+        self.granted.push(granted);
+    }
+
     /// Forgets all but its lists' room.
     fn clear(&mut self) {
         (self.next, self.end, self.bytes) = (0, 0, 0);
@@ -294,8 +327,8 @@ impl Walled {
             state.spare.push(ledger);
         }
         drop(state);
-        // Behind the lock: it may wait for threads.
-        drop(granted);
+        // Behind the lock: it may wait for threads. Mostly `collect` has taken all of it.
+        Granted::end_all(granted);
     }
 
     /// Memory of a pool, which is the module's as long as the pool lives.
@@ -322,7 +355,8 @@ impl Walled {
             if bytes > SMALL {
                 // SAFETY: the pool lives, as it has a ledger.
                 let at = unsafe { apr::apr_palloc(pool, bytes) };
-                ledger.granted.push(self.grant(at, bytes)?);
+                let granted = self.grant(at, bytes)?;
+                ledger.lend(self, pool, granted);
                 ledger.bytes += bytes;
                 *used += bytes;
                 return Ok(at);
@@ -355,7 +389,11 @@ impl Walled {
     pub(crate) fn lend(&'static self, frame: &Frame, pool: u64, at: u64, bytes: u64) -> Answer<()> {
         self.with(frame, pool, |state| {
             let granted = self.grant(at, bytes)?;
-            state.ledgers.entry(pool).or_default().granted.push(granted);
+            state
+                .ledgers
+                .entry(pool)
+                .or_default()
+                .lend(self, pool, granted);
             Ok(())
         })
     }
@@ -476,7 +514,7 @@ impl Walled {
             ledger.touched.push(at);
             for (at, piece) in pieces.filter(|(_, piece)| piece.is_warm()) {
                 let granted = self.grant(at + piece.at, piece.bytes)?;
-                ledger.granted.push(granted);
+                ledger.lend(self, pool, granted);
             }
             Ok(())
         })
@@ -505,7 +543,7 @@ impl Walled {
             let done = self.with(frame, pool, |state| {
                 let granted = self.grant(start + piece.at, piece.bytes)?;
                 let ledger = state.ledgers.entry(pool).or_default();
-                ledger.granted.push(granted);
+                ledger.lend(self, pool, granted);
                 Ok(())
             });
             piece.warm.store(WARM, Ordering::Relaxed);

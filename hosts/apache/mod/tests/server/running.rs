@@ -181,7 +181,7 @@ fn content(root: &Path) {
     // `user:word`, as htpasswd -s has it.
     fs::write(
         root.join("users"),
-        "user:{SHA}PHaz7pjqNWkFuxjlPe+9HAorNQk=\n",
+        "user:{SHA}PLzZCtxLGSqHpiWFC38jHK3fDrM=\n",
     )
     .expect("written");
     fs::write(root.join("groups"), "friends: user other\n").expect("written");
@@ -262,11 +262,12 @@ pub(crate) fn many(port: u16, path: &str, count: u64) {
     }
 }
 
-/// Seconds of the processor that a process has had, in user code and in the kernel.
+/// Seconds of the processor that a process's threads have had, in user code and in the kernel; those that live.
 pub(crate) fn time(pid: u32) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
-    let rest = text.rsplit(')').next().expect("a name");
-    let words: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let ticks = |at: usize| words[at].parse::<f64>().expect("a number");
-    (ticks(11) + ticks(12)) / 100.0
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it lives");
+    let ran = tasks.filter_map(|task| {
+        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    });
+    ran.sum::<u64>() as f64 / 1e9
 }

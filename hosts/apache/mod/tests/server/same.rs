@@ -280,10 +280,16 @@ fn answers(place: &Place, case: &Case, walled: bool) -> (Vec<Answer>, String) {
                 }
             }
             answer.body = answer.body.replace(&port, "PORT");
+            if path.ends_with("/reflect") {
+                // It is the time of the request.
+                answer.headers.retain(|(name, _)| name != "last-modified");
+            }
             if path.starts_with("/state") {
                 // Figures differ, and so does the number of their digits.
                 let rows = answer.body.lines();
                 let names = rows.map(|row| row.split(':').next().unwrap_or_default());
+                // These are there once the processor's time has been counted.
+                let names = names.filter(|name| !name.contains("Per") && *name != "CPULoad");
                 answer.body = names.collect::<Vec<_>>().join("\n");
                 answer.headers.retain(|(name, _)| name != "content-length");
             }
@@ -308,7 +314,7 @@ pub(crate) fn walled_modules_answer_as_stock_ones(place: &Place) {
 
 /// Processor time of the server for a request, and what the walled modules were called for.
 pub(crate) fn cost(place: &Place) {
-    const REQUESTS: u64 = 4000;
+    const REQUESTS: u64 = 2000;
     const NAMES: [&str; 8] = [
         "expires", "headers", "alias", "dir", "mime", "setenvif", "env", "rewrite",
     ];
@@ -328,7 +334,10 @@ pub(crate) fn cost(place: &Place) {
     for path in ["/small.txt", "/big.txt"] {
         let mut times = [Vec::new(), Vec::new()];
         let mut counted = (0, 0);
-        for _ in 0..9 {
+        for server in [&stock, &walled] {
+            running::many(server.port, path, 500);
+        }
+        for _ in 0..15 {
             for (server, times) in [&stock, &walled].into_iter().zip(&mut times) {
                 let is_walled = std::ptr::eq(server, &walled);
                 let before = (
@@ -344,13 +353,14 @@ pub(crate) fn cost(place: &Place) {
                 }
             }
         }
-        let [stock, walled] = times.map(|mut times| {
+        let [(stock, least), (walled, walled_least)] = times.map(|mut times| {
             times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
+            (times[times.len() / 2], times[0])
         });
         println!(
-            "{path}: stock {stock:.1} us, walled {walled:.1} us a request, {:.2}; into modules {:.1}, out of them {:.1} calls a request",
+            "{path}: stock {stock:.1} us, walled {walled:.1} us a request, {:.2}; least {least:.1} and {walled_least:.1}, {:.2}; into modules {:.1}, out of them {:.1} calls a request",
             walled / stock,
+            walled_least / least,
             counted.0 as f64 / REQUESTS as f64,
             counted.1 as f64 / REQUESTS as f64
         );
