@@ -6,17 +6,19 @@
 //!   the flags of each module's own compilation ────┴──► mullion cc --wall=word ──► verifier   (modules.rs)
 //!                                                                     │
 //!   the module with the same name and exports ◄── exports, policy ────┘   (stand.rs)
-//!   an initial file system, and a boot   (boot.rs)
+//!   an initial file system, and a boot   (boot.rs);  work for walled modules   (disk.rs)
 //! ```
 #![forbid(unsafe_code)]
 
 mod boot;
+mod disk;
 mod kernel;
 mod modules;
 mod row;
 mod stand;
 
 pub use boot::{Boot, archive};
+pub use disk::{ALGORITHMS, Disk, Instead, took};
 pub use kernel::{Built, Setup, missing};
 pub use modules::{Maker, Module, Protection};
 pub use row::{Outcome, Row, print};

@@ -1,6 +1,7 @@
 //! `linux-walls`: makes User-Mode Linux, and its modules for the word wall.
 
-use mullion_linux::{Built, Maker, Module, Outcome, Protection, Row, Setup, missing, print, tool};
+use mullion_linux::{ALGORITHMS, Built, Disk, Instead, Maker, Module, Outcome, Protection};
+use mullion_linux::{Row, Setup, missing, print, took, tool};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,11 +13,14 @@ Makes User-Mode Linux from Debian's linux-source-6.1, and its modules for the wo
 
 Usage: linux-walls kernel [--if-possible]
        linux-walls modules [--protection write|read-write] [MODULE]...
+       linux-walls disk [BOOTS]
 
 kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
 With --if-possible it says what is missing, and does not fail for that.
 modules makes and verifies modules of that build, and prints a table: all of them
 if none is named, with both protections if none is given.
+disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
+and prints the best times of BOOTS boots each (5).
 
 Exit status: 0 if the kernel, or each module, was made, 1 if not, 2 if the command is misused.
 ";
@@ -46,7 +50,12 @@ fn main() -> ExitCode {
             Ok(wanted) => modules(&wanted),
             Err(what) => return misused(&what),
         },
-        _ => return misused("kernel or modules?"),
+        ["disk"] => disk(5).map(|()| true),
+        ["disk", boots] => match boots.parse() {
+            Ok(boots) => disk(boots).map(|()| true),
+            Err(_) => return misused("how many boots?"),
+        },
+        _ => return misused("kernel, modules or disk?"),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -129,6 +138,57 @@ fn modules(wanted: &Wanted) -> Result<bool, Setup> {
     let _gone = print(&rows, &mut io::stdout().lock());
     let verified = |row: &Row| matches!(row.outcome, Outcome::Verified { .. });
     Ok(rows.iter().all(verified))
+}
+
+/// Times of the disk with plain and with walled modules, by turns.
+fn disk(boots: u32) -> Result<(), Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder = built.build_folder().with_file_name("walled");
+    let program = std::env::current_exe().map_err(|cause| Setup::Io("/proc".into(), cause))?;
+    let library = program.with_file_name("libmullion_linux_wall.so");
+    if !library.is_file() {
+        let what = format!("{} is not built", library.display());
+        return Err(Setup::Build(what));
+    }
+    let disk = Disk::new(&built, &folder)?;
+    let mut text = format!(
+        "{:10} {:10} {:>12} {:>12}\n",
+        "algorithm", "walled", "write, us", "read, us"
+    );
+    for algorithm in ALGORITHMS {
+        let walls = [Protection::Write, Protection::ReadWrite].map(|protection| {
+            let place = folder.join(format!("disk-{algorithm}-{}", protection.name()));
+            let made = disk.wall(algorithm, protection, &place, &mut |_| None);
+            made.map(|_| (protection.name(), place))
+        });
+        let [stores, both] = walls;
+        let (stores, both) = (stores?, both?);
+        let rows = [
+            ("no", Instead::Nothing),
+            (stores.0, Instead::Walled(&stores.1, &library)),
+            (both.0, Instead::Walled(&both.1, &library)),
+        ];
+        let mut best = [[None::<u128>; 2]; 3];
+        for _ in 0..boots {
+            for ((_, instead), best) in rows.iter().zip(&mut best) {
+                let script = "fill /dev/zram0 8192 1\ncheck /dev/zram0 8192 1\n";
+                let said = disk.boot(algorithm, *instead, script)?;
+                for (transfer, best) in ["fill", "check"].into_iter().zip(best) {
+                    let time = took(&said, transfer).ok_or_else(|| Setup::Build(said.clone()))?;
+                    *best = Some(best.unwrap_or(u128::MAX).min(time.as_micros()));
+                }
+            }
+        }
+        for ((name, _), best) in rows.iter().zip(best) {
+            let [fill, check] = best.map(Option::unwrap_or_default);
+            text.push_str(&format!("{algorithm:10} {name:10} {fill:12} {check:12}\n"));
+        }
+    }
+    // A reader that has gone does not change what was measured.
+    let _gone = say(&text);
+    Ok(())
 }
 
 /// On all processors; rows are in the order of the tasks.
