@@ -272,6 +272,7 @@ impl<'b> Maker<'b> {
     ) -> Result<Option<String>, Setup> {
         for (step, object) in steps {
             let mut command = self.compiler(protection)?;
+            command.arg("-I").arg(self.folder.join("include"));
             command
                 .args(&step.options)
                 .args(["-D__DISABLE_EXPORTS", "-g1", "-w"]);
