@@ -1,0 +1,161 @@
+/* The first program of a kernel under test: runs /script, a command a line, says what came of each, and ends the machine. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void done(const char *what, const char *with, int failed)
+{
+    printf("init: %s %s: %s\n", what, with, failed ? strerror(errno) : "done");
+}
+
+static int insert(const char *name)
+{
+    char path[256];
+    int file, failed;
+
+    snprintf(path, sizeof path, "/%s.ko", name);
+    file = open(path, O_RDONLY);
+    if (file < 0)
+        return -1;
+    failed = syscall(SYS_finit_module, file, "", 0) != 0;
+    close(file);
+    return failed ? -1 : 0;
+}
+
+static int set(const char *path, const char *value)
+{
+    int file = open(path, O_WRONLY);
+    ssize_t written;
+
+    if (file < 0)
+        return -1;
+    written = write(file, value, strlen(value));
+    close(file);
+    return written < 0 ? -1 : 0;
+}
+
+static void show(const char *path)
+{
+    char text[4096];
+    int file = open(path, O_RDONLY);
+    ssize_t bytes = file < 0 ? -1 : read(file, text, sizeof text - 1);
+
+    if (file >= 0)
+        close(file);
+    if (bytes < 0) {
+        done("show", path, 1);
+        return;
+    }
+    text[bytes] = 0;
+    while (bytes > 0 && text[bytes - 1] == '\n')
+        text[--bytes] = 0;
+    printf("init: show %s: %s\n", path, text);
+}
+
+static uint64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+/* Words that compress to about half: text-like, and the same for the same seed. */
+static void pattern(uint8_t *page, size_t bytes, uint32_t seed)
+{
+    static const char words[] = "of the wall that is in a pane and no other word to be had ";
+
+    for (size_t at = 0; at < bytes; at += 8) {
+        seed = seed * 1664525u + 1013904223u;
+        memcpy(page + at, words + (seed >> 16) % (sizeof words - 9), 8);
+    }
+}
+
+/* Writes KIB of the pattern to a device, possibly with a mark in each page, or compares what is there with it. */
+static void transfer(const char *command, const char *device, unsigned kib, uint32_t seed)
+{
+    uint8_t page[4096], want[4096];
+    unsigned wrong = 0, failed = 0;
+    int file = open(device, O_RDWR);
+    int marks = !strcmp(command, "mark"), fills = marks || !strcmp(command, "fill");
+    uint64_t begun, took;
+
+    if (file < 0) {
+        done(command, device, 1);
+        return;
+    }
+    if (!fills)
+        ioctl(file, BLKFLSBUF, 0);
+    begun = now();
+    for (unsigned at = 0; at < kib / 4; at++) {
+        pattern(want, sizeof want, seed + at);
+        if (marks)
+            want[0] = '!';
+        if (fills)
+            failed += write(file, want, sizeof want) != sizeof want;
+        else if (read(file, page, sizeof page) != sizeof page)
+            failed++;
+        else
+            wrong += memcmp(page, want, sizeof page) != 0;
+    }
+    if (fills)
+        failed += fsync(file) != 0;
+    took = now() - begun;
+    close(file);
+    printf("init: %s %s: %u KiB, %u failed, %u wrong, %llu us\n", command, device, kib, failed, wrong,
+           (unsigned long long)took / 1000);
+}
+
+static void run(char *line)
+{
+    char *command = strtok(line, " "), *first = strtok(NULL, " "), *second = strtok(NULL, " "), *third = strtok(NULL, " ");
+
+    if (!command || !first)
+        return;
+    if (!strcmp(command, "insmod"))
+        done(command, first, insert(first));
+    else if (!strcmp(command, "rmmod"))
+        done(command, first, syscall(SYS_delete_module, first, O_NONBLOCK) != 0);
+    else if (!strcmp(command, "set") && second)
+        done(command, first, set(first, second));
+    else if (!strcmp(command, "show"))
+        show(first);
+    else if (second && third)
+        transfer(command, first, atoi(second), atoi(third));
+}
+
+int main(void)
+{
+    static char script[16384];
+    int file = open("/script", O_RDONLY);
+    ssize_t bytes = file < 0 ? 0 : read(file, script, sizeof script - 1);
+    char *line = script, *next;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    mount("none", "/proc", "proc", 0, "");
+    mount("none", "/sys", "sysfs", 0, "");
+    mount("none", "/dev", "devtmpfs", 0, "");
+    script[bytes > 0 ? bytes : 0] = 0;
+    printf("init: begins\n");
+    for (; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        if (*next)
+            *next++ = 0;
+        run(line);
+    }
+    printf("init: ends\n");
+    fflush(stdout);
+    reboot(RB_POWER_OFF);
+    return 0;
+}

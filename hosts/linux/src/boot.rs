@@ -1,0 +1,142 @@
+//! Boots the kernel with an initial file system of ours.
+
+use crate::kernel::{Built, Setup, at};
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The first program, built as `hosts/linux/init/init.c` says.
+const INIT: &str = include_str!("../init/init.c");
+
+/// After which a machine is stopped that does not end by itself: a hundred times what it needs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A boot, until the first program ends it.
+#[derive(Debug, Default)]
+pub struct Boot {
+    /// Files of the initial file system, besides the first program.
+    pub files: Vec<(String, PathBuf)>,
+    /// What the first program does: its commands, one a line.
+    pub script: String,
+    /// The wall's library, and the folder with walled modules and policies.
+    pub wall: Option<(PathBuf, PathBuf)>,
+}
+
+impl Boot {
+    /// Runs it. What the console showed.
+    ///
+    /// # Errors
+    /// The first program cannot be made, or the kernel cannot be started.
+    pub fn run(&self, built: &Built) -> Result<String, Setup> {
+        let work = tempfile::tempdir().map_err(at(&std::env::temp_dir()))?;
+        let init = first_program(work.path())?;
+        let script = work.path().join("script");
+        fs::write(&script, &self.script).map_err(at(&script))?;
+        let mut files = vec![("init".to_owned(), init), ("script".to_owned(), script)];
+        files.extend(self.files.iter().cloned());
+        let initial = work.path().join("initial");
+        let mut to = fs::File::create(&initial).map_err(at(&initial))?;
+        archive(&files, &mut to)?;
+        let kernel = built.kernel();
+        let mut command = Command::new(&kernel);
+        let option = |name: &str, path: &Path| {
+            let mut option = OsString::from(name);
+            option.push(path);
+            option
+        };
+        command.arg("mem=96M").arg("con=null");
+        command.args(["con0=null,fd:1", "quiet", "panic=-1"]);
+        command.arg(option("initrd=", &initial));
+        command.arg(option("uml_dir=", work.path()));
+        if let Some((library, folder)) = &self.wall {
+            let mut wall = option("mullion=", library);
+            wall.push(",");
+            wall.push(folder);
+            command.arg(wall);
+        }
+        // Its memory is a file where files are memory, if there is such a place.
+        command.env_remove("TMPDIR");
+        command.stdin(Stdio::null());
+        let console = work.path().join("console");
+        let to = fs::File::create(&console).map_err(at(&console))?;
+        let other = to.try_clone().map_err(at(&console))?;
+        command.stdout(to).stderr(other);
+        let mut machine = command.spawn().map_err(at(&kernel))?;
+        let begun = Instant::now();
+        let ended = loop {
+            if machine.try_wait().map_err(at(&kernel))?.is_some() {
+                break true;
+            }
+            if begun.elapsed() > PATIENCE {
+                break false;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        if !ended {
+            // It is the leader of a session of its own, with the processes of its programs.
+            let group = format!("-{}", machine.id());
+            let mut kill = Command::new("kill");
+            kill.args(["-KILL", "--", &group]);
+            kill.status().map_err(at(&kernel))?;
+            machine.wait().map_err(at(&kernel))?;
+        }
+        let said = fs::read(&console).map_err(at(&console))?;
+        let mut said = String::from_utf8_lossy(&said).replace('\r', "");
+        if !ended {
+            said.push_str("\nthe machine did not end");
+        }
+        Ok(said)
+    }
+}
+
+fn first_program(folder: &Path) -> Result<PathBuf, Setup> {
+    let (source, program) = (folder.join("init.c"), folder.join("init"));
+    fs::write(&source, INIT).map_err(at(&source))?;
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-static", "-O1", "-Wall", "-o"]).arg(&program);
+    let output = gcc.arg(&source).output().map_err(at(&source))?;
+    match output.status.success() {
+        true => Ok(program),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            Err(Setup::Build(said))
+        }
+    }
+}
+
+/// An archive in the form that the kernel unpacks ("newc"), with folders for devices and the like, and with the files in its
+/// root, all of them executable.
+///
+/// # Errors
+/// A file cannot be read, or the archive not be written.
+pub fn archive(files: &[(String, PathBuf)], to: &mut dyn Write) -> Result<(), Setup> {
+    const FOLDER: u32 = 0o040_755;
+    const FILE: u32 = 0o100_755;
+    const CONSOLE: u32 = 0o020_600;
+    let mut number = 0;
+    let mut entry = |name: &str, mode: u32, device: (u32, u32), content: &[u8]| {
+        number += 1;
+        let (length, name_length) = (content.len(), name.len() + 1);
+        let mut bytes = format!(
+            "070701{number:08x}{mode:08x}{:08x}{:08x}{:08x}{:08x}{length:08x}{:08x}{:08x}{:08x}{:08x}{name_length:08x}{:08x}{name}\0",
+            0, 0, 1, 0, 0, 0, device.0, device.1, 0
+        )
+        .into_bytes();
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.extend_from_slice(content);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        to.write_all(&bytes).map_err(at(Path::new(name)))
+    };
+    for folder in ["dev", "proc", "sys", "mnt"] {
+        entry(folder, FOLDER, (0, 0), &[])?;
+    }
+    entry("dev/console", CONSOLE, (5, 1), &[])?;
+    for (name, path) in files {
+        let content = fs::read(path).map_err(at(path))?;
+        entry(name, FILE, (0, 0), &content)?;
+    }
+    entry("TRAILER!!!", 0, (0, 0), &[])
+}

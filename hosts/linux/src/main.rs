@@ -1,0 +1,218 @@
+//! `linux-walls`: makes User-Mode Linux, and its modules for the word wall.
+
+use mullion_linux::{ALGORITHMS, Built, Disk, Instead, Maker, Module, Outcome, Protection};
+use mullion_linux::{Row, Setup, missing, print, took, tool};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const HELP: &str = "\
+Makes User-Mode Linux from Debian's linux-source-6.1, and its modules for the word wall.
+
+Usage: linux-walls kernel [--if-possible]
+       linux-walls modules [--protection write|read-write] [MODULE]...
+       linux-walls disk [BOOTS]
+
+kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
+With --if-possible it says what is missing, and does not fail for that.
+modules makes and verifies modules of that build, and prints a table: all of them
+if none is named, with both protections if none is given.
+disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
+and prints the best times of BOOTS boots each (5).
+
+Exit status: 0 if the kernel, or each module, was made, 1 if not, 2 if the command is misused.
+";
+
+fn main() -> ExitCode {
+    if let Some(done) = tool() {
+        return done;
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["--help" | "-h"] => say(HELP).map_or(Ok(false), |()| Ok(true)),
+        ["kernel"] => kernel().map(|()| true),
+        ["kernel", "--if-possible"] => {
+            let lacks = missing();
+            if lacks.is_empty() {
+                kernel().map(|()| true)
+            } else {
+                eprintln!(
+                    "mullion: no kernel is built: apt-get install {}",
+                    lacks.join(" ")
+                );
+                Ok(true)
+            }
+        }
+        ["modules", rest @ ..] => match Wanted::parse(rest) {
+            Ok(wanted) => modules(&wanted),
+            Err(what) => return misused(&what),
+        },
+        ["disk"] => disk(5).map(|()| true),
+        ["disk", boots] => match boots.parse() {
+            Ok(boots) => disk(boots).map(|()| true),
+            Err(_) => return misused("how many boots?"),
+        },
+        _ => return misused("kernel, modules or disk?"),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("mullion: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn misused(what: &str) -> ExitCode {
+    eprintln!("mullion: {what}\n\n{HELP}");
+    ExitCode::from(2)
+}
+
+fn say(text: &str) -> io::Result<()> {
+    io::stdout().write_all(text.as_bytes())
+}
+
+fn kernel() -> Result<(), Setup> {
+    let built = Built::make(&mut |step| eprintln!("mullion: {step}"))?;
+    let took = built.took().unwrap_or_default().as_secs();
+    let line = format!("{} (made in {took} seconds)\n", built.kernel().display());
+    // A reader that has gone does not change what was made.
+    let _gone = say(&line);
+    Ok(())
+}
+
+struct Wanted {
+    protections: Vec<Protection>,
+    names: Vec<String>,
+}
+
+impl Wanted {
+    fn parse(words: &[&str]) -> Result<Wanted, String> {
+        let both = [Protection::ReadWrite, Protection::Write];
+        let mut wanted = Wanted {
+            protections: both.to_vec(),
+            names: Vec::new(),
+        };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--protection" => {
+                    let level = words.next().copied().unwrap_or_default();
+                    let one = both.into_iter().find(|one| one.name() == level);
+                    let one = one.ok_or("--protection is write or read-write")?;
+                    wanted.protections = vec![one];
+                }
+                option if option.starts_with('-') => return Err(format!("{option} is no option")),
+                name => wanted.names.push(name.replace('-', "_")),
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+/// Whether each module was made and verified.
+fn modules(wanted: &Wanted) -> Result<bool, Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder: PathBuf = built.build_folder().with_file_name("walled");
+    let maker = Maker::new(&built, &folder)?;
+    let all = maker.modules()?;
+    let is_known = |name: &String| all.iter().any(|module| module.name == *name);
+    if let Some(name) = wanted.names.iter().find(|name| !is_known(name)) {
+        return Err(Setup::Build(format!("there is no module {name}")));
+    }
+    let chosen = |module: &&Module| wanted.names.is_empty() || wanted.names.contains(&module.name);
+    let chosen: Vec<&Module> = all.iter().filter(chosen).collect();
+    let tasks: Vec<(&Module, Protection)> = wanted
+        .protections
+        .iter()
+        .flat_map(|protection| chosen.iter().map(|module| (*module, *protection)))
+        .collect();
+    let rows = make_all(&maker, &tasks)?;
+    // A reader that has gone does not change what was found.
+    let _gone = print(&rows, &mut io::stdout().lock());
+    let verified = |row: &Row| matches!(row.outcome, Outcome::Verified { .. });
+    Ok(rows.iter().all(verified))
+}
+
+/// Times of the disk with plain and with walled modules, by turns.
+fn disk(boots: u32) -> Result<(), Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder = built.build_folder().with_file_name("walled");
+    let program = std::env::current_exe().map_err(|cause| Setup::Io("/proc".into(), cause))?;
+    let library = program.with_file_name("libmullion_linux_wall.so");
+    if !library.is_file() {
+        let what = format!("{} is not built", library.display());
+        return Err(Setup::Build(what));
+    }
+    let disk = Disk::new(&built, &folder)?;
+    let mut text = format!(
+        "{:10} {:10} {:>12} {:>12}\n",
+        "algorithm", "walled", "write, us", "read, us"
+    );
+    for algorithm in ALGORITHMS {
+        let walls = [Protection::Write, Protection::ReadWrite].map(|protection| {
+            let place = folder.join(format!("disk-{algorithm}-{}", protection.name()));
+            let made = disk.wall(algorithm, protection, &place, &mut |_| None);
+            made.map(|_| (protection.name(), place))
+        });
+        let [stores, both] = walls;
+        let (stores, both) = (stores?, both?);
+        let rows = [
+            ("no", Instead::Nothing),
+            (stores.0, Instead::Walled(&stores.1, &library)),
+            (both.0, Instead::Walled(&both.1, &library)),
+        ];
+        let mut best = [[None::<u128>; 2]; 3];
+        for _ in 0..boots {
+            for ((_, instead), best) in rows.iter().zip(&mut best) {
+                let script = "fill /dev/zram0 8192 1\ncheck /dev/zram0 8192 1\n";
+                let said = disk.boot(algorithm, *instead, script)?;
+                for (transfer, best) in ["fill", "check"].into_iter().zip(best) {
+                    let time = took(&said, transfer).ok_or_else(|| Setup::Build(said.clone()))?;
+                    *best = Some(best.unwrap_or(u128::MAX).min(time.as_micros()));
+                }
+            }
+        }
+        for ((name, _), best) in rows.iter().zip(best) {
+            let [fill, check] = best.map(Option::unwrap_or_default);
+            text.push_str(&format!("{algorithm:10} {name:10} {fill:12} {check:12}\n"));
+        }
+    }
+    // A reader that has gone does not change what was measured.
+    let _gone = say(&text);
+    Ok(())
+}
+
+/// On all processors; rows are in the order of the tasks.
+fn make_all(maker: &Maker<'_>, tasks: &[(&Module, Protection)]) -> Result<Vec<Row>, Setup> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((module, protection)) = tasks.get(at) else {
+                return;
+            };
+            let row = maker.make(module, *protection);
+            let mut done = done.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            done.push((at, row));
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    let done = done.into_inner();
+    let mut done = done.unwrap_or_else(|poisoned| poisoned.into_inner());
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, row)| row).collect()
+}

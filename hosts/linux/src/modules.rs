@@ -1,0 +1,417 @@
+//! The kernel's modules, made for the word wall from their unmodified sources.
+//!
+//! kbuild has kept the command of each compilation beside its object. The same command, but for what says how code is
+//! laid out, goes through the driver; so a module has the kernel's own flags, headers and configuration.
+
+use crate::kernel::{Built, Setup, at};
+use crate::row::{Outcome, Row};
+use mullion_fetch::digest;
+use mullion_word_verifier::verify;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The first argument with which [`Maker`] starts its own program as a compiler.
+pub(crate) const COMPILE: &str = "--as-compiler";
+
+/// A header that is found before the kernel's own with this name.
+const BITS: &str = include_str!("../include/asm/bitops.h");
+
+/// Sections of the kernel's own whose names the linker script of modules takes for something else.
+const RENAMED: [(&str, &str); 5] = [
+    (".init.text", ".text.of_init"),
+    (".exit.text", ".text.of_exit"),
+    (".init.data", ".data.of_init"),
+    (".init.rodata", ".rodata.of_init"),
+    (".exit.data", ".data.of_exit"),
+];
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Stores alone.
+    Write,
+    /// Loads and stores.
+    ReadWrite,
+}
+
+impl Protection {
+    /// As the driver's option has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Protection::Write => "write",
+            Protection::ReadWrite => "read-write",
+        }
+    }
+}
+
+/// A module of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// As the kernel lists it.
+    pub name: String,
+    /// Where kbuild has it, without the ending: `lib/lz4/lz4_compress`.
+    pub place: String,
+    /// Its objects, from the build's folder.
+    pub objects: Vec<String>,
+}
+
+/// Makes modules of one build into one folder.
+pub struct Maker<'b> {
+    built: &'b Built,
+    folder: PathBuf,
+    /// Of this program, which is the compiler too.
+    base: String,
+}
+
+impl<'b> Maker<'b> {
+    /// For the modules of this build, which are made in the folder.
+    ///
+    /// # Errors
+    /// Files cannot be written.
+    pub fn new(built: &'b Built, folder: &Path) -> Result<Maker<'b>, Setup> {
+        let headers = folder.join("include/asm");
+        fs::create_dir_all(&headers).map_err(at(&headers))?;
+        let bits = headers.join("bitops.h");
+        fs::write(&bits, BITS).map_err(at(&bits))?;
+        let program = std::env::current_exe().map_err(at(Path::new("/proc")))?;
+        Ok(Maker {
+            built,
+            folder: folder.to_path_buf(),
+            base: digest(&program)?,
+        })
+    }
+
+    /// All modules that the build has, by name.
+    ///
+    /// # Errors
+    /// The build's lists cannot be read.
+    pub fn modules(&self) -> Result<Vec<Module>, Setup> {
+        let build = self.built.build_folder();
+        let order = build.join("modules.order");
+        let listed = fs::read_to_string(&order).map_err(at(&order))?;
+        let mut all = Vec::new();
+        for line in listed.lines() {
+            let place = line.strip_suffix(".ko").or_else(|| line.strip_suffix(".o"));
+            let place = place.unwrap_or(line).to_owned();
+            let list = build.join(format!("{place}.mod"));
+            let objects = fs::read_to_string(&list).map_err(at(&list))?;
+            let stem = Path::new(&place).file_name().unwrap_or_default();
+            all.push(Module {
+                name: stem.to_string_lossy().replace('-', "_"),
+                objects: objects.split_whitespace().map(str::to_owned).collect(),
+                place,
+            });
+        }
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(all)
+    }
+
+    /// kbuild's own file of a module.
+    #[must_use]
+    pub fn plain(&self, module: &Module) -> PathBuf {
+        self.built
+            .build_folder()
+            .join(format!("{}.ko", module.place))
+    }
+
+    /// These modules of `all`, with those that they need, in an order in which they can be loaded.
+    ///
+    /// # Errors
+    /// There is no such module, or kbuild's file of one cannot be read.
+    pub fn in_order<'m>(
+        &self,
+        all: &'m [Module],
+        names: &[&str],
+    ) -> Result<Vec<&'m Module>, Setup> {
+        let mut order = Vec::new();
+        for name in names {
+            self.put(all, name, &mut order)?;
+        }
+        Ok(order)
+    }
+
+    fn put<'m>(
+        &self,
+        all: &'m [Module],
+        name: &str,
+        order: &mut Vec<&'m Module>,
+    ) -> Result<(), Setup> {
+        let module = all.iter().find(|module| module.name == name);
+        let module = module.ok_or_else(|| Setup::Build(format!("there is no module {name}")))?;
+        if order.contains(&module) {
+            return Ok(());
+        }
+        let file = self.plain(module);
+        let bytes = fs::read(&file).map_err(at(&file))?;
+        // kbuild writes this line, without circles.
+        const KEY: &[u8] = b"\0depends=";
+        let found = bytes.windows(KEY.len()).position(|window| window == KEY);
+        let rest = found.map_or(&[][..], |found| &bytes[found + KEY.len()..]);
+        let listed = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+        for needed in String::from_utf8_lossy(listed)
+            .split(',')
+            .filter(|name| !name.is_empty())
+        {
+            self.put(all, &needed.replace('-', "_"), order)?;
+        }
+        order.push(module);
+        Ok(())
+    }
+
+    /// The functions and variables that a module exports, by the kernel's own list.
+    ///
+    /// # Errors
+    /// The list cannot be read.
+    pub fn exports(&self, module: &Module) -> Result<Vec<(String, bool)>, Setup> {
+        let list = self.built.build_folder().join("Module.symvers");
+        let text = fs::read_to_string(&list).map_err(at(&list))?;
+        let read = |line: &str| {
+            let mut fields = line.split('\t').skip(1);
+            let (name, place, kind) = (fields.next()?, fields.next()?, fields.next()?);
+            let ours = place == module.place;
+            ours.then(|| (name.to_owned(), kind == "EXPORT_SYMBOL_GPL"))
+        };
+        Ok(text.lines().filter_map(read).collect())
+    }
+
+    /// Where a module is, once it has been made.
+    #[must_use]
+    pub fn place(&self, module: &Module, protection: Protection) -> PathBuf {
+        let folder = self.folder.join(protection.name());
+        folder.join(&module.name).with_extension("so")
+    }
+
+    /// Makes a module, unless that was done already, and verifies it.
+    ///
+    /// # Errors
+    /// Files or programs fail; a module that cannot be made is an outcome.
+    pub fn make(&self, module: &Module, protection: Protection) -> Result<Row, Setup> {
+        self.make_with(module, protection, &mut |_| None)
+    }
+
+    /// As [`make`](Self::make); `source` may name another file in the place of one of the module's sources.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn make_with(
+        &self,
+        module: &Module,
+        protection: Protection,
+        source: &mut dyn FnMut(&str) -> Option<PathBuf>,
+    ) -> Result<Row, Setup> {
+        let row = |outcome| Row {
+            name: module.name.clone(),
+            protection: protection.name(),
+            outcome,
+        };
+        let place = self.place(module, protection);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder).map_err(at(folder))?;
+        }
+        let work = tempfile::tempdir_in(&self.folder).map_err(at(&self.folder))?;
+        let mut steps = Vec::new();
+        for (number, object) in module.objects.iter().enumerate() {
+            match self.command(object)? {
+                Some(mut command) => {
+                    if let Some(other) = source(&command.source) {
+                        command.source = other.display().to_string();
+                    }
+                    steps.push((command, work.path().join(format!("{number}.o"))));
+                }
+                None => return Ok(row(Outcome::NotMade(format!("{object} is assembler text")))),
+            }
+        }
+        let key = self.key(&steps)?;
+        let key_place = place.with_extension("key");
+        let known = place.is_file() && fs::read_to_string(&key_place).is_ok_and(|old| old == key);
+        if !known {
+            let _absent = fs::remove_file(&key_place);
+            if let Some(why) = self.compile(&steps, protection, &place)? {
+                return Ok(row(Outcome::NotMade(why)));
+            }
+            fs::write(&key_place, key).map_err(at(&key_place))?;
+        }
+        let bytes = fs::read(&place).map_err(at(&place))?;
+        Ok(row(outcome(bytes)))
+    }
+
+    fn command(&self, object: &str) -> Result<Option<Compilation>, Setup> {
+        let path = Path::new(object);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let kept = path.with_file_name(format!(".{name}.cmd"));
+        let file = self.built.build_folder().join(kept);
+        let text = fs::read_to_string(&file).map_err(at(&file))?;
+        let first = text.lines().next().unwrap_or_default();
+        let line = first.split_once(" := ").map_or("", |(_, line)| line);
+        let parsed = Compilation::parse(line);
+        parsed
+            .ok_or_else(|| Setup::Build(format!("{}: no compilation", file.display())))
+            .map(|found| found.source.ends_with(".c").then_some(found))
+    }
+
+    /// All that a module depends on, but for headers.
+    fn key(&self, steps: &[(Compilation, PathBuf)]) -> Result<String, Setup> {
+        let mut key = format!("{}\n", self.base);
+        for (step, _) in steps {
+            let source = self.built.build_folder().join(&step.source);
+            key.push_str(&digest(&source)?);
+            key.push_str(&step.options.join(" "));
+            key.push('\n');
+        }
+        Ok(key)
+    }
+
+    /// Why it cannot be made, or none.
+    fn compile(
+        &self,
+        steps: &[(Compilation, PathBuf)],
+        protection: Protection,
+        place: &Path,
+    ) -> Result<Option<String>, Setup> {
+        for (step, object) in steps {
+            let mut command = self.compiler(protection)?;
+            command.arg("-I").arg(self.folder.join("include"));
+            command
+                .args(&step.options)
+                .args(["-D__DISABLE_EXPORTS", "-g1", "-w"]);
+            command.arg("-c").arg(&step.source).arg("-o").arg(object);
+            if let Some(why) = run(&mut command)? {
+                return Ok(Some(why));
+            }
+            let mut command = Command::new("objcopy");
+            for (old, new) in RENAMED {
+                command.arg("--rename-section").arg(format!("{old}={new}"));
+            }
+            command.arg(object);
+            if let Some(why) = run(&mut command)? {
+                return Ok(Some(why));
+            }
+        }
+        let mut command = self.compiler(protection)?;
+        command.args(steps.iter().map(|(_, object)| object));
+        command.arg("-o").arg(place);
+        run(&mut command)
+    }
+
+    fn compiler(&self, protection: Protection) -> Result<Command, Setup> {
+        let program = std::env::current_exe().map_err(at(Path::new("/proc")))?;
+        let mut command = Command::new(program);
+        command.current_dir(self.built.build_folder());
+        command.args([COMPILE, "--wall=word"]);
+        command.arg(format!("--protection={}", protection.name()));
+        Ok(command)
+    }
+}
+
+/// What the program said about its failure; none if it did not fail.
+fn run(command: &mut Command) -> Result<Option<String>, Setup> {
+    let program = PathBuf::from(command.get_program());
+    let output = command.output().map_err(at(&program))?;
+    Ok((!output.status.success()).then(|| first_line(&output.stderr)))
+}
+
+/// A compilation of kbuild's, with what a module of checked code wants otherwise.
+#[derive(Debug, PartialEq, Eq)]
+struct Compilation {
+    options: Vec<String>,
+    source: String,
+}
+
+impl Compilation {
+    /// None: it is none.
+    fn parse(line: &str) -> Option<Compilation> {
+        let mut words = words(line).into_iter().skip(1);
+        let mut found = Compilation {
+            options: Vec::new(),
+            source: String::new(),
+        };
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                ";" => break,
+                "-o" => drop(words.next()?),
+                "-c" | "-fno-PIE" | "-fno-pie" | "-fno-PIC" | "-fno-pic" => {}
+                _ if word.starts_with("-mcmodel=") || word.starts_with("-Wp,-M") => {}
+                _ if word.ends_with(".c") || word.ends_with(".S") => found.source = word,
+                _ => found.options.push(word),
+            }
+        }
+        (!found.source.is_empty()).then_some(found)
+    }
+}
+
+/// A command of the shell's as words: kbuild quotes by single and double quotes and by backslashes.
+fn words(line: &str) -> Vec<String> {
+    let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), c) if c == open => quote = None,
+            (None | Some('"'), '\\') => {
+                word.get_or_insert_default().extend(characters.next());
+            }
+            (None, ';') => {
+                all.extend(word.take());
+                all.push(";".to_owned());
+            }
+            (None, c) if c.is_whitespace() => all.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    all.extend(word);
+    all
+}
+
+fn outcome(bytes: Vec<u8>) -> Outcome {
+    match verify(bytes) {
+        Ok(verified) => Outcome::Verified {
+            functions: verified.imports().len(),
+            addresses: verified
+                .symbols()
+                .filter(|(_, symbol)| symbol.address.is_none() && !symbol.name.is_empty())
+                .count(),
+            gates: verified.gates().len(),
+            checks: verified.stats().checks,
+            code: verified.growth(),
+        },
+        Err(rejected) => Outcome::Rejected(rejected.to_string()),
+    }
+}
+
+/// The first line that is about an error, or the first one.
+fn first_line(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said).into_owned();
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.clone().next().unwrap_or("it does not say why");
+    let telling = lines.find(|line| line.contains("error") || line.starts_with("mullion: "));
+    telling.unwrap_or(first).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compilation_is_read_as_the_shell_reads_it() {
+        let line = "gcc -Wp,-MMD,lib/.a.o.d -nostdinc -include ../a.h -mcmodel=large -fno-PIE -D__KERNEL__ \
+            -DKBUILD_BASENAME='\"a\"' -DKBUILD_MODNAME='\"b c\"' -D\"X(s)=\\#s\" -c -o lib/a.o ../lib/a.c  ; echo x.c";
+        let found = Compilation::parse(line).expect("it compiles");
+        let options = [
+            "-nostdinc",
+            "-include",
+            "../a.h",
+            "-D__KERNEL__",
+            "-DKBUILD_BASENAME=\"a\"",
+            "-DKBUILD_MODNAME=\"b c\"",
+            "-DX(s)=#s",
+        ];
+        assert_eq!(found.options, options);
+        assert_eq!(found.source, "../lib/a.c");
+        assert_eq!(Compilation::parse("ld -r -o a.o b.o"), None);
+    }
+}

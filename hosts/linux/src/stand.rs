@@ -1,0 +1,91 @@
+//! The module that stands for a walled one: an ordinary module with the same name and the same exports, each of which is
+//! a jump to the kernel's `mullion_enter` with its slot. kbuild makes it, and the kernel's own loader loads it.
+
+use crate::kernel::{Built, Setup, at};
+use crate::modules::{Maker, Module};
+use mullion_word_policy::File;
+use mullion_word_runtime::ErrorValue;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// Makes `NAME.ko` in the folder, for a module with this policy. Exports that the policy does not describe are not
+/// offered: nobody has said what the module may touch in their calls.
+///
+/// # Errors
+/// The policy is wrong, or kbuild fails.
+pub fn stand(
+    built: &Built,
+    maker: &Maker<'_>,
+    module: &Module,
+    policy: &str,
+    folder: &Path,
+) -> Result<PathBuf, Setup> {
+    let file = File::parse(policy);
+    let file = file.map_err(|why| Setup::Build(format!("{}.toml: {why}", module.name)))?;
+    if let Some((name, _)) = file.exports.iter().find(|(_, one)| one.call.stacked != 0) {
+        let why = format!("{name}: arguments on the stack do not come through");
+        return Err(Setup::Build(why));
+    }
+    let mut exports = maker.exports(module)?;
+    exports.retain(|(name, _)| file.exports.contains_key(name));
+    let error = |name: &str| {
+        let own = file.exports.get(name).and_then(|export| export.error);
+        own.or(file.error).unwrap_or_default()
+    };
+    let text = text(&module.name, &exports, error);
+    let work = folder.join(format!("{}.stand", module.name));
+    fs::create_dir_all(&work).map_err(at(&work))?;
+    let write = |name: &str, text: &str| {
+        let path = work.join(name);
+        fs::write(&path, text).map_err(at(&path))
+    };
+    write(&format!("{}.c", module.name), &text)?;
+    write("Kbuild", &format!("obj-m := {}.o\n", module.name))?;
+    let mut make = built.kbuild();
+    make.arg(format!("M={}", work.display())).arg("modules");
+    let output = make.stdin(Stdio::null()).output().map_err(at(&work))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Setup::Build(format!("{}: {said}", module.name)));
+    }
+    let made = work.join(format!("{}.ko", module.name));
+    let place = folder.join(format!("{}.ko", module.name));
+    fs::copy(&made, &place).map_err(at(&made))?;
+    Ok(place)
+}
+
+/// The source of such a module.
+fn text(name: &str, exports: &[(String, bool)], error: impl Fn(&str) -> ErrorValue) -> String {
+    let mut text = format!(
+        "// SPDX-License-Identifier: GPL-2.0\n/* Stands for {name}, which is behind a wall. */\n\
+         #include <linux/module.h>\n#include <asm/mullion.h>\n\n\
+         static struct mullion_slot slots[] __used = {{\n"
+    );
+    // Writing to a string cannot fail.
+    for (name, _) in exports {
+        let _ = writeln!(text, "\t{{ 0, {}, \"{name}\" }},", error(name).integer);
+    }
+    text.push_str("};\n");
+    for (at, (name, gpl)) in exports.iter().enumerate() {
+        let ending = if *gpl { "_GPL" } else { "" };
+        let _ = write!(
+            text,
+            "\nextern void {name}(void);\n\
+             asm(\"\t.text\\n\t.globl {name}\\n\t.type {name}, @function\\n{name}:\\n\"\n\
+             \x20   \"\tmovabs $slots + {at} * 24, %r11\\n\tmovabs $mullion_enter, %r10\\n\tjmp *%r10\\n\"\n\
+             \x20   \"\t.size {name}, .-{name}\\n\");\n\
+             EXPORT_SYMBOL{ending}({name});\n"
+        );
+    }
+    let _ = write!(
+        text,
+        "\nstatic struct mullion_module walled = {{\n\t.name = \"{name}\",\n\t.owner = THIS_MODULE,\n\
+         \t.slots = slots,\n\t.count = ARRAY_SIZE(slots),\n}};\n\n\
+         static int __init begin(void)\n{{\n\treturn mullion_insert(&walled);\n}}\n\n\
+         static void __exit end(void)\n{{\n\tmullion_remove(&walled);\n}}\n\n\
+         module_init(begin);\nmodule_exit(end);\nMODULE_LICENSE(\"GPL\");\n"
+    );
+    text
+}

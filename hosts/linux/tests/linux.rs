@@ -1,0 +1,154 @@
+//! Boots the kernel of the cache, plain and with modules behind the wall, and works with them.
+//!
+//! gcc calls this very program as its assembler and linker, so it has a `main` of its own. The kernel is made by
+//! `make linux`: without it this test says so, and `MULLION_REQUIRE_LINUX` makes that a failure.
+
+use mullion_linux::{ALGORITHMS, Built, Disk, Instead, Protection, tool};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+
+/// A page that begins with it is the changed compressor's sign.
+const MARK: char = '!';
+
+/// Work, and the machine's name at its end.
+const WORK: &str = "fill /dev/zram0 4096 1\ncheck /dev/zram0 4096 1\n";
+const END: &str = "show /proc/sys/kernel/ostype\n";
+/// What the first program says of them.
+const WORKS: [&str; 5] = [
+    "init: insmod zram: done",
+    "init: fill /dev/zram0: 4096 KiB, 0 failed, 0 wrong",
+    "init: check /dev/zram0: 4096 KiB, 0 failed, 0 wrong",
+    "init: show /proc/sys/kernel/ostype: Linux",
+    "init: ends",
+];
+
+fn main() -> ExitCode {
+    if let Some(done) = tool() {
+        return done;
+    }
+    let Some(built) = Built::cached().expect("a cache") else {
+        let missing = "User-Mode Linux is not built (make linux)";
+        println!("skipped: {missing}");
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_LINUX").is_none(),
+            "{missing}"
+        );
+        return ExitCode::SUCCESS;
+    };
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let disk = Disk::new(&built, &scratch.path().join("made")).expect("a build");
+    plain_modules_work(&disk);
+    for algorithm in ALGORITHMS {
+        walled_modules_do_the_same(&disk, algorithm, &scratch.path().join(algorithm));
+    }
+    a_wild_store_is_refused_and_the_kernel_goes_on(&built, &disk, &scratch.path().join("wild"));
+    println!("the kernel boots, and its walled modules work");
+    ExitCode::SUCCESS
+}
+
+fn plain_modules_work(disk: &Disk<'_>) {
+    let script = [WORK, END].concat();
+    let said = disk.boot("lz4", Instead::Nothing, &script).expect("a boot");
+    expect(&said, &WORKS);
+}
+
+fn walled_modules_do_the_same(disk: &Disk<'_>, algorithm: &str, folder: &Path) {
+    let walled = disk.wall(algorithm, Protection::ReadWrite, folder, &mut |_| None);
+    // A compressor and a decompressor.
+    assert!(walled.expect("modules").len() >= 2);
+    let script = [WORK, END].concat();
+    let instead = Instead::Walled(folder, &library());
+    let said = disk.boot(algorithm, instead, &script).expect("a boot");
+    expect(&said, &WORKS);
+    expect(&said, &[&format!("[{algorithm}]")]);
+}
+
+/// The compressor writes to a variable of the kernel when it is given a page with the mark. Behind the wall the store is
+/// refused, and the kernel and its other modules go on; the compressor is taken out and put in again, and works. Without a
+/// wall, the variable has changed.
+fn a_wild_store_is_refused_and_the_kernel_goes_on(built: &Built, disk: &Disk<'_>, folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder");
+    let changed = folder.join("changed.c");
+    let mut wild = |source: &str| {
+        let text = fs::read_to_string(built.build_folder().join(source)).expect("the source");
+        let body = "return LZ4_compress_fast(source, dest, inputSize,";
+        if !text.contains(body) {
+            return None;
+        }
+        let store = format!("if (source[0] == '{MARK}') panic_timeout = 77;\n{body}");
+        // Headers beside the source are found from there.
+        let from = Path::new(source).parent().expect("a folder").display();
+        let text = text
+            .replacen(body, &store, 1)
+            .replace("#include \"", &format!("#include \"{from}/"));
+        fs::write(&changed, format!("#include <linux/panic.h>\n{text}")).expect("a file");
+        Some(changed.clone())
+    };
+    disk.wall("lz4", Protection::ReadWrite, folder, &mut wild)
+        .expect("modules");
+    let harm = "mark /dev/zram0 64 1\nshow /proc/sys/kernel/panic\ncheck /dev/zram0 2048 33\n";
+    let again = "set /sys/block/zram0/reset 1\nrmmod zram\nrmmod lz4\nrmmod lz4_compress\n\
+                 insmod lz4_compress\ninsmod lz4\ninsmod zram\n\
+                 set /sys/block/zram0/comp_algorithm lz4\nset /sys/block/zram0/disksize 8M\n";
+    let script = ["fill /dev/zram0 4096 1\n", harm, again, WORK, END].concat();
+    let library = library();
+    let instead = Instead::Walled(folder, &library);
+    let said = disk.boot("lz4", instead, &script).expect("a boot");
+    expect(
+        &said,
+        &[
+            "mullion: lz4_compress: Access in LZ4_compress_default",
+            "changed.c:",
+            "init: mark /dev/zram0: 64 KiB, 1 failed, 0 wrong",
+            "init: show /proc/sys/kernel/panic: -1",
+            // The decompressor has a domain of its own, and reads what was written before.
+            "init: check /dev/zram0: 2048 KiB, 0 failed",
+            "init: rmmod lz4_compress: done",
+        ],
+    );
+    expect(&said, &WORKS);
+
+    let plain = plainly(built, folder, &changed);
+    let script = [WORK, harm, END].concat();
+    let instead = Instead::Plain(&plain);
+    let said = disk.boot("lz4", instead, &script).expect("a boot");
+    expect(&said, &WORKS);
+    expect(
+        &said,
+        &[
+            "init: mark /dev/zram0: 64 KiB, 0 failed, 0 wrong",
+            "init: show /proc/sys/kernel/panic: 77",
+        ],
+    );
+}
+
+/// The changed compressor as an ordinary module.
+fn plainly(built: &Built, folder: &Path, changed: &Path) -> PathBuf {
+    let plain = folder.join("plain");
+    fs::create_dir_all(&plain).expect("a folder");
+    fs::copy(changed, plain.join("lz4_compress.c")).expect("a copy");
+    fs::write(plain.join("Kbuild"), "obj-m := lz4_compress.o\n").expect("a file");
+    let mut make = built.kbuild();
+    make.arg(format!("M={}", plain.display())).arg("modules");
+    let output = make.stdin(Stdio::null()).output().expect("make");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    plain
+}
+
+fn expect(said: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(said.contains(line), "no \"{line}\" in:\n{said}");
+    }
+}
+
+/// The wall's library, as cargo has built it for this test.
+fn library() -> PathBuf {
+    let program = std::env::current_exe().expect("this program");
+    let folder = program.parent().expect("a folder");
+    let name = "libmullion_linux_wall.so";
+    let places = [folder.join(name), folder.with_file_name(name)];
+    let found = places.into_iter().find(|place| place.is_file());
+    found.expect("cargo builds the wall's library with this test")
+}

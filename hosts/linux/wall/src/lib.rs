@@ -1,0 +1,147 @@
+//! The library that User-Mode Linux opens: its modules, each in a domain of its own (hosts/linux/README.md).
+//!
+//! ```text
+//!   mullion=LIBRARY,FOLDER    FOLDER/lz4_compress.so and lz4_compress.toml: the module, and its policy
+//!
+//!   kernel ──► mullion_linux_load ──► a domain;  what the module imports is an exported symbol of the kernel
+//!   kernel ──► mullion_linux_function ──► a gate, which the kernel calls as any other function
+//! ```
+//!
+//! The kernel is one thread of its host process. It calls everything here, and every gate, with its interrupts held: so
+//! one thread of the kernel at a time is in here, and goes out again before another one runs.
+
+mod kernel;
+mod load;
+mod signals;
+
+use crate::kernel::{Functions, Kernel};
+use mullion_word::runtime::{Domain, Host};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_ulong, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// What there is once in the kernel.
+struct Wall {
+    host: Host,
+    folder: PathBuf,
+    kernel: Kernel,
+    /// A domain's number is its place here, from 1.
+    domains: Mutex<Vec<Domain>>,
+}
+
+static WALL: OnceLock<Wall> = OnceLock::new();
+
+impl Wall {
+    fn domain(&self, number: c_ulong) -> Option<Domain> {
+        let domains = self.domains.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = usize::try_from(number).ok()?.checked_sub(1)?;
+        domains.get(at).copied()
+    }
+}
+
+/// Begins. Modules and policies are in `folder`; `functions` are the kernel's.
+///
+/// # Safety
+/// `folder` ends with a zero. `functions` stays as long as the process, and so do the functions that it names.
+// SAFETY: the kernel looks for this name in the library that it opens, and nothing else has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mullion_linux_start(
+    folder: *const c_char,
+    functions: *const Functions,
+) -> c_int {
+    // SAFETY: the caller's `folder` ends with a zero, and its functions stay.
+    let (folder, kernel) = unsafe { (CStr::from_ptr(folder), Kernel::new(&*functions)) };
+    let folder = Path::new(OsStr::from_bytes(folder.to_bytes())).to_path_buf();
+    // The kernel's only thread gets its stacks now, and not with its first call.
+    let begin = || -> Result<Host, Box<dyn std::error::Error>> {
+        let host = signals::blocked(Host::new)?;
+        host.prepare_thread()?;
+        Ok(host)
+    };
+    match signals::keeping_stack(begin) {
+        Ok(Ok(host)) => {
+            host.on_fault(move |report| kernel.say(&report.to_string()));
+            let domains = Mutex::default();
+            let wall = Wall {
+                host,
+                folder,
+                kernel,
+                domains,
+            };
+            if WALL.set(wall).is_err() {
+                return -libc::EBUSY;
+            }
+            match signals::settle() {
+                Ok(()) => 0,
+                Err(error) => refuse(kernel, &error, libc::EIO),
+            }
+        }
+        Ok(Err(error)) => refuse(kernel, &*error, libc::ENODEV),
+        Err(error) => refuse(kernel, &error, libc::EIO),
+    }
+}
+
+fn refuse(kernel: Kernel, error: &dyn std::fmt::Display, number: c_int) -> c_int {
+    kernel.say(&error.to_string());
+    -number
+}
+
+/// Makes a domain of the module with this name. `of` is the kernel's own structure of it.
+///
+/// # Safety
+/// `name` ends with a zero, and `domain` may be written.
+// SAFETY: the kernel looks for this name in the library that it opens, and nothing else has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mullion_linux_load(
+    name: *const c_char,
+    of: *mut c_void,
+    domain: *mut c_ulong,
+) -> c_int {
+    let Some(wall) = WALL.get() else {
+        return -libc::ENODEV;
+    };
+    // SAFETY: the caller's name ends with a zero.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let loaded = signals::keeping_stack(|| load::load(wall, &name, of));
+    let loaded = match loaded {
+        Ok(Ok(loaded)) => loaded,
+        Ok(Err(error)) => return refuse(wall.kernel, &format!("{name}: {error}"), libc::ENOEXEC),
+        Err(error) => return refuse(wall.kernel, &error, libc::EIO),
+    };
+    let mut domains = wall.domains.lock().unwrap_or_else(PoisonError::into_inner);
+    domains.push(loaded);
+    // SAFETY: the caller lets it be written.
+    unsafe { domain.write(domains.len() as c_ulong) };
+    0
+}
+
+/// The gate of an exported function, or null.
+///
+/// # Safety
+/// `name` ends with a zero.
+// SAFETY: the kernel looks for this name in the library that it opens, and nothing else has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mullion_linux_function(domain: c_ulong, name: *const c_char) -> usize {
+    // SAFETY: the caller's name ends with a zero.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let domain = WALL.get().and_then(|wall| wall.domain(domain));
+    let found = domain.and_then(|domain| domain.function(&name));
+    found.map_or(0, |gate| gate as usize)
+}
+
+/// Ends a domain. Calls of its gates return error values from then on.
+// SAFETY: the kernel looks for this name in the library that it opens, and nothing else has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
+    let Some((wall, found)) = WALL
+        .get()
+        .and_then(|wall| Some((wall, wall.domain(domain)?)))
+    else {
+        return -libc::EINVAL;
+    };
+    match found.unload() {
+        Ok(()) => 0,
+        Err(error) => refuse(wall.kernel, &error, libc::EBUSY),
+    }
+}
