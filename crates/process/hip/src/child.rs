@@ -23,7 +23,7 @@ use crate::message::{
     EndRow, LifeSeen, Text, ToDomain, ToHost, cause_number, exit as exit_with, side_number,
 };
 use crate::sandbox;
-use crate::system::{close_from, hear_signals};
+use crate::system::{close_from, hear_signals, run_in_short_slices};
 use crate::upstream::{self, Host, Order};
 
 /// The argument by which a program knows that it is to be a domain.
@@ -73,6 +73,7 @@ fn live(load: impl FnOnce(&str, Vec<OwnedFd>) -> Result<Vec<Member>, String>) ->
             files,
         ))) => {
             choose_processors(first, workers);
+            run_in_short_slices();
             if decided && power.decided_by(Box::new(Supervised::new())).is_err() {
                 return 1;
             }
