@@ -135,7 +135,7 @@ impl Another {
     #[inline(always)]
     pub fn send(self) {
         let room = SHARED.load(Relaxed);
-        // SAFETY: as above.
+        // SAFETY: the number is within the room's list, and nobody borrows from that.
         unsafe { (*room).behind[(self.slot % ADDED) as usize] = AT.load(Relaxed) };
     }
 }
@@ -154,7 +154,7 @@ pub fn another() -> Option<Another> {
     let found = *slot;
     *slot += 1;
     EACH.store(each + 1, Relaxed);
-    // SAFETY: as above.
+    // SAFETY: the number is within the room's list, and nobody borrows from that.
     unsafe { (*room).behind[(found % ADDED) as usize] = NOWHERE };
     Some(Another { slot: found })
 }

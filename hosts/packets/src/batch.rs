@@ -158,6 +158,10 @@ impl<'f> Batch<'f> {
 
     /// The same memory for other frames.
     #[must_use]
+    #[expect(
+        clippy::unnecessary_filter_map,
+        reason = "`filter` would not give items of another lifetime"
+    )]
     pub fn again<'g>(mut self) -> Batch<'g> {
         self.items.clear();
         self.rooms.clear();

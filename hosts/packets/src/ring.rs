@@ -289,7 +289,7 @@ impl Port {
             }
             // SAFETY: the kernel has filled the header, and leaves the slot alone until we give it back.
             let header = unsafe { slot.cast::<libc::tpacket2_hdr>().read() };
-            // SAFETY: as above, and nobody else here has the slot.
+            // SAFETY: it lies in the ring, of which nothing is lent while the port is had mutably.
             let slot = unsafe { std::slice::from_raw_parts_mut(slot, self.slot) };
             self.found.push(frame(slot, status, &header));
             count += 1;

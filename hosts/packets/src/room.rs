@@ -83,7 +83,8 @@ impl Room {
 
     /// So many bytes of a frame.
     pub(crate) fn bytes(&self, slot: usize, length: usize) -> &[u8] {
-        // SAFETY: as in `contents`. Who has the room shared makes no call with it.
+        // SAFETY: the pages are there and large enough, as `contents` has it, and any bytes are good. A call in which the
+        // module could write needs the room mutably, so there is none while this is borrowed.
         let contents = unsafe { &*self.start() };
         let bytes = contents.of.get(slot).map(|slot| &slot.bytes);
         bytes.and_then(|bytes| bytes.get(..length)).unwrap_or(&[])
