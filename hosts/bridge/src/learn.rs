@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 /// The folder that learnt policies are written to. Modules are not confined then.
 const LEARN: &str = "MULLION_WORD_LEARN";
 
-type Names = (&'static str, fn(u64) -> Option<&'static str>);
+type Names = (Vec<File>, fn(u64) -> Option<&'static str>);
 
 /// A module that learns.
 pub(crate) struct Learning {
     /// Where its policy is written.
     to: PathBuf,
     base: File,
-    /// The host's interface, and names of its functions.
+    /// The host's functions as policies speak of them, and their names by address.
     names: Names,
     symbols: Mutex<Symbols>,
     learned: Mutex<Learned>,
@@ -70,13 +70,13 @@ impl Learning {
     }
 
     fn write(&self) -> std::io::Result<()> {
-        let described = crate::load::described(self.names.0).map_or(Vec::new(), Vec::from);
         let mut symbols = lock(&self.symbols);
         let mut place = |at: u64| {
             let place = symbols.find(at).into_iter().next()?;
             place.line.is_some().then(|| place.to_string())
         };
-        let text = lock(&self.learned).policy(&self.base, &Interface::new(&described), &mut place);
+        let text =
+            lock(&self.learned).policy(&self.base, &Interface::new(&self.names.0), &mut place);
         std::fs::write(&self.to, text)
     }
 }

@@ -17,6 +17,6 @@ mod print;
 
 pub use heap::{Heap, HeapError};
 pub use library::{C_LIBRARY, c_library};
-pub use load::{LoadError, Request, load};
+pub use load::{LoadError, Request, Walled, load, wall};
 pub use module::{Answer, Module, Reach, Refused, refused};
 pub use print::{Arguments, print};

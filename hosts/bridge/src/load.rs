@@ -6,7 +6,7 @@ use crate::library;
 use crate::module::Module;
 use mullion_symbols::Symbols;
 use mullion_word_policy::{File, Interface};
-use mullion_word_runtime::{Host, Note};
+use mullion_word_runtime::{Domain, Host, Note};
 use mullion_word_verifier::{Verified, verify};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -84,11 +84,60 @@ pub struct Request<'a> {
     pub time: Option<std::time::Duration>,
 }
 
-/// Loads a module. `MULLION_WORD_LEARN` and `MULLION_WORD_POLICIES` are heeded (docs/word-policy.md).
+/// A module behind its wall, and what is known of it.
+pub struct Walled {
+    /// The name that its policy gives it, or its file's.
+    pub name: String,
+    /// Its file's name, without the folder and the ending.
+    pub stem: String,
+    /// Its policy.
+    pub file: File,
+    /// Its file, as the verifier has read it.
+    pub verified: Verified,
+    /// Names and lines of its code.
+    pub symbols: Symbols,
+    /// What its domain belongs to.
+    pub host: Host,
+    /// What runs it.
+    pub domain: Domain,
+}
+
+/// Loads a module, of which the bridge keeps heap and functions. `MULLION_WORD_LEARN` and `MULLION_WORD_POLICIES` are
+/// heeded (docs/word-policy.md).
 ///
 /// # Errors
 /// Whatever is wrong with the module or its policy.
 pub fn load(request: Request<'_>) -> Result<(&'static Module, File), LoadError> {
+    let (interface, name_of) = (request.interface, request.name_of);
+    // Constructors run while the module is loaded, and may allocate.
+    let begin = |file: &File| {
+        let memory = file.limits.memory.unwrap_or(MEMORY);
+        Ok(library::Loading::begin(Heap::new(memory)?))
+    };
+    let (walled, loading) = wall(request, &[library::C_LIBRARY, interface], begin)?;
+    let Walled {
+        name,
+        domain,
+        host,
+        symbols,
+        file,
+        ..
+    } = walled;
+    let module = Module::new(&name, domain, host, loading.end(), symbols, name_of);
+    library::known(module);
+    Ok((module, file))
+}
+
+/// Puts a module behind its wall, for hosts that keep heap and functions of their own. `interfaces` is what it may call,
+/// and `begin` is called before its code runs.
+///
+/// # Errors
+/// As [`load`], and what `begin` answers.
+pub fn wall<R>(
+    request: Request<'_>,
+    interfaces: &[&'static str],
+    begin: impl FnOnce(&File) -> Result<R, LoadError>,
+) -> Result<(Walled, R), LoadError> {
     let path = request.path;
     let policy = request
         .policy
@@ -114,7 +163,7 @@ pub fn load(request: Request<'_>) -> Result<(&'static Module, File), LoadError> 
         (Some(own), Some(most)) => Some(own.min(most)),
         (own, most) => own.or(most),
     };
-    let described = described(request.interface).map_err(at)?;
+    let described = described(interfaces).map_err(at)?;
     let lowered = Interface::new(&described).policy(&file);
     let mut lowered = lowered.map_err(|source| LoadError::Names {
         path: policy.clone(),
@@ -124,36 +173,36 @@ pub fn load(request: Request<'_>) -> Result<(&'static Module, File), LoadError> 
         lowered = lowered.allow(name);
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = file.module.clone().unwrap_or_else(|| stem.to_string());
-    let verified: Verified = verify(bytes.clone()).map_err(|source| LoadError::Verify {
+    let stem = stem.into_owned();
+    let name = file.module.clone().unwrap_or_else(|| stem.clone());
+    let verified = verify(bytes.clone()).map_err(|source| LoadError::Verify {
         path: path.to_path_buf(),
         source,
     })?;
     let host = Host::new()?;
     let module = mullion_word_runtime::Module::new(&name, &verified)?;
-    // Constructors run while the module is loaded, and may allocate.
-    let memory = file.limits.memory.unwrap_or(MEMORY);
-    let loading = library::Loading::begin(Heap::new(memory)?);
+    let begun = begin(&file)?;
     let domain = match learns {
         None => host.load_with(&module, lowered, request.resolve)?,
         Some(folder) => {
+            let names = (described, request.name_of);
             let symbols = Symbols::new(bytes.clone());
-            let learning = Learning::new(
-                folder,
-                &stem,
-                file.clone(),
-                symbols,
-                (request.interface, request.name_of),
-            );
+            let learning = Learning::new(folder, &stem, file.clone(), symbols, names);
             let hook = move |note: &Note<'_>| learning.note(note);
             // SAFETY: who sets the variable runs the module as any other, without a wall.
             unsafe { host.learn_with(&module, lowered, request.resolve, hook)? }
         }
     };
-    let symbols = Symbols::new(bytes);
-    let module = Module::new(&name, domain, host, loading.end(), symbols, request.name_of);
-    library::known(module);
-    Ok((module, file))
+    let walled = Walled {
+        name,
+        stem,
+        file,
+        verified,
+        symbols: Symbols::new(bytes),
+        host,
+        domain,
+    };
+    Ok((walled, begun))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
@@ -171,7 +220,7 @@ fn policy_of(path: &Path) -> PathBuf {
     named.unwrap_or(beside)
 }
 
-/// What modules of a host may call: the C library in the way of bridges, and the host's own functions.
-pub(crate) fn described(interface: &str) -> Result<[File; 2], mullion_word_policy::TextError> {
-    Ok([File::parse(library::C_LIBRARY)?, File::parse(interface)?])
+/// The functions that a module may call.
+fn described(interfaces: &[&str]) -> Result<Vec<File>, mullion_word_policy::TextError> {
+    interfaces.iter().map(|text| File::parse(text)).collect()
 }

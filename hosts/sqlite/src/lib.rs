@@ -11,7 +11,6 @@
 mod api;
 mod format;
 mod functions;
-mod learn;
 mod load;
 mod memory;
 mod statements;

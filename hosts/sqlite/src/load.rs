@@ -1,14 +1,12 @@
 //! From a module's file and its policy to an extension that SQLite has.
 
-use crate::learn::{self, Learning};
 use crate::table::Offered;
 use crate::walled::{Handle, Walled, gate};
-use mullion_symbols::Symbols;
-use mullion_word_policy::{File, Interface};
-use mullion_word_runtime::{Domain, Host, LoadError, Module, ModuleError, Note};
-use mullion_word_verifier::verify;
+use mullion_bridge::{LoadError, Request};
+use mullion_word_policy::File;
+use mullion_word_runtime::Domain;
 use std::ffi::c_int;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
@@ -16,9 +14,6 @@ use thiserror::Error;
 pub(crate) const INTERFACE: &str = include_str!("../sqlite3.toml");
 
 const BUSY: c_int = 5;
-
-/// A folder with policies, in the place of those beside modules.
-const POLICIES: &str = "MULLION_WORD_POLICIES";
 
 /// Files that are loaded with this library, separated by colons.
 pub(crate) const LOAD: &str = "MULLION_SQLITE_LOAD";
@@ -29,30 +24,6 @@ const MEMORY: u64 = 64 << 20;
 /// Why an extension was not loaded.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
-    #[error("{}: {source}", path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("{}: {source}", path.display())]
-    Policy {
-        path: PathBuf,
-        source: mullion_word_policy::TextError,
-    },
-    #[error("{}: {source}", path.display())]
-    Names {
-        path: PathBuf,
-        source: mullion_word_policy::LowerError,
-    },
-    #[error("{}: {source}", path.display())]
-    Verify {
-        path: PathBuf,
-        source: mullion_word_verifier::Rejected,
-    },
-    #[error("{0}")]
-    Module(#[from] ModuleError),
-    #[error("{0}")]
-    Setup(#[from] mullion_word_runtime::SetupError),
     #[error("{0}")]
     Load(#[from] LoadError),
     #[error("{0}")]
@@ -93,65 +64,29 @@ pub(crate) fn all() -> MutexGuard<'static, Vec<Extension>> {
 
 /// Loads an extension for a connection. Its policy lies beside it, if none is named.
 pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(), Error> {
-    let policy = policy.map_or_else(|| policy_of(path), Path::to_path_buf);
-    let bytes = read(path)?;
-    let learns = learn::folder();
-    let text = match read(&policy) {
-        // An extension that learns may begin with nothing.
-        Err(Error::Read { source, .. })
-            if learns.is_some() && source.kind() == std::io::ErrorKind::NotFound =>
-        {
-            Vec::new()
-        }
-        text => text?,
-    };
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let file = File::parse(&text).map_err(|source| Error::Policy {
-        path: policy.clone(),
-        source,
-    })?;
     let offered = Offered::get().map_err(Error::Table)?;
-    let described = File::parse(INTERFACE).map_err(|source| Error::Policy {
-        path: "sqlite3.toml".into(),
-        source,
-    })?;
-    let lowered = Interface::new(&[described]).policy(&file);
-    let lowered = lowered.map_err(|source| Error::Names {
-        path: policy.clone(),
-        source,
-    })?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = file
-        .module
-        .clone()
-        .unwrap_or_else(|| stem.clone().into_owned());
-
-    let verified = verify(bytes.clone()).map_err(|source| Error::Verify {
-        path: path.to_path_buf(),
-        source,
-    })?;
-    let host = Host::new()?;
-    let module = Module::new(&name, &verified)?;
-    let entry = entry_of(&file, &stem, &verified);
-    let domain = match learns {
-        None => host.load_with(&module, lowered, &mut resolve)?,
-        Some(folder) => {
-            let symbols = Symbols::new(bytes.clone());
-            let learning = Learning::new(folder, &stem, file.clone(), symbols);
-            let hook = move |note: &Note<'_>| learning.note(note);
-            // SAFETY: who sets the variable runs the extension as any other, without a wall.
-            unsafe { host.learn_with(&module, lowered, &mut resolve, hook)? }
-        }
+    let request = Request {
+        path,
+        policy,
+        interface: INTERFACE,
+        resolve: &mut resolve,
+        name_of: |address| Offered::get().ok()?.name(address as usize),
+        always: &[],
+        time: None,
     };
+    let (loaded, ()) = mullion_bridge::wall(request, &[INTERFACE], |_| Ok(()))?;
+    let (name, file, domain) = (loaded.name, loaded.file, loaded.domain);
+    let entry = entry_of(&file, &loaded.stem, &loaded.verified);
     let entry = entry.and_then(|entry| domain.function(&entry));
     let entry = entry.ok_or_else(|| Error::Entry(name.clone()))? as u64;
     let (table, bytes_of_table) = (offered.table(), Offered::bytes());
     // SAFETY: it is only read, and stays.
-    unsafe { host.grant(&domain, table, bytes_of_table, false)? };
+    unsafe { loaded.host.grant(&domain, table, bytes_of_table, false)? };
     let memory = file.limits.memory.unwrap_or(MEMORY);
     let sql = file.groups.get("statements");
     let sql = sql.map(|words| words.iter().map(|word| word.to_uppercase()).collect());
-    let walled = Walled::new(&name, domain, host, memory, db, sql, Symbols::new(bytes))?;
+    let (host, symbols) = (loaded.host, loaded.symbols);
+    let walled = Walled::new(&name, domain, host, memory, db, sql, symbols)?;
     let extension = Extension {
         walled,
         entry,
@@ -160,21 +95,6 @@ pub(crate) fn load(db: Handle, path: &Path, policy: Option<&Path>) -> Result<(),
     let started = extension.start();
     all().push(extension);
     started
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|source| Error::Read {
-        path: path.to_path_buf(),
-        source,
-    })
-}
-
-/// A module's policy: in the folder that the user has named, or beside the module.
-fn policy_of(path: &Path) -> PathBuf {
-    let beside = path.with_extension("toml");
-    let folder = std::env::var_os(POLICIES).filter(|folder| !folder.is_empty());
-    let named = folder.and_then(|folder| Some(Path::new(&folder).join(beside.file_name()?)));
-    named.unwrap_or(beside)
 }
 
 /// SQLite's functions, and the C library's.

@@ -2,7 +2,9 @@
 //! order, freshly, by the key.
 
 use mullion_trust::SecretKey;
-use mullion_trust::challenge::{Challenge, Event, FRAME, Frame, ProtocolError, Request, Session};
+use mullion_trust::challenge::{
+    Challenge, ChallengeMessage, Event, FRAME, ProtocolError, Request, Session,
+};
 use mullion_trust::log::{Log, LogError, checkpoint};
 use serde_json::json;
 use std::path::PathBuf;
@@ -279,17 +281,20 @@ fn challenge(number: u8) -> Challenge {
 
 fn session(number: u8, key: &SecretKey) -> Session {
     let mut session = Session::new(challenge(number), NOW);
-    let hello = Frame::Hello {
+    let hello = ChallengeMessage::Hello {
         version: 1,
         key: key.public(),
     };
     let event = session.receive(hello, NOW).expect("hello");
-    assert_eq!(event, Event::Send(Frame::Challenge(challenge(number))));
+    assert_eq!(
+        event,
+        Event::Send(ChallengeMessage::Challenge(challenge(number)))
+    );
     session
 }
 
-fn ask(number: u8, counter: u64, key: &SecretKey) -> Frame {
-    Frame::Request(Request::sign(
+fn ask(number: u8, counter: u64, key: &SecretKey) -> ChallengeMessage {
+    ChallengeMessage::Request(Request::sign(
         &challenge(number),
         counter,
         1,
@@ -350,12 +355,12 @@ fn another_connection_key_or_body_ends_it() {
         session(1, &key).receive(ask(1, 1, &other), NOW),
         Err(ProtocolError::Signature)
     );
-    let Frame::Request(mut request) = ask(1, 1, &key) else {
+    let ChallengeMessage::Request(mut request) = ask(1, 1, &key) else {
         unreachable!("a request")
     };
     request.body.push(0);
     assert_eq!(
-        session(1, &key).receive(Frame::Request(request), NOW),
+        session(1, &key).receive(ChallengeMessage::Request(request), NOW),
         Err(ProtocolError::Signature)
     );
 }
@@ -374,13 +379,13 @@ fn a_challenge_expires() {
 fn frames_are_whole_or_awaited_and_never_too_long() {
     let key = SecretKey::from_seed(&[1; 32]);
     let frames = [
-        Frame::Hello {
+        ChallengeMessage::Hello {
             version: 1,
             key: key.public(),
         },
-        Frame::Challenge(challenge(9)),
+        ChallengeMessage::Challenge(challenge(9)),
         ask(1, 1, &key),
-        Frame::Answer {
+        ChallengeMessage::Answer {
             counter: 1,
             status: 0,
             body: b"done".to_vec(),
@@ -389,18 +394,31 @@ fn frames_are_whole_or_awaited_and_never_too_long() {
     for frame in frames {
         let bytes = frame.encode();
         for cut in 0..bytes.len() {
-            assert_eq!(Frame::decode(&bytes[..cut]), Ok(None), "{cut} bytes");
+            assert_eq!(
+                ChallengeMessage::decode(&bytes[..cut]),
+                Ok(None),
+                "{cut} bytes"
+            );
         }
-        assert_eq!(Frame::decode(&bytes), Ok(Some((frame, bytes.len()))));
+        assert_eq!(
+            ChallengeMessage::decode(&bytes),
+            Ok(Some((frame, bytes.len())))
+        );
     }
     assert_eq!(
-        Frame::decode(&[3, 0xff, 0xff, 0xff, 0xff]),
+        ChallengeMessage::decode(&[3, 0xff, 0xff, 0xff, 0xff]),
         Err(ProtocolError::TooLong {
             bytes: u32::MAX as usize,
             most: FRAME
         })
     );
-    assert_eq!(Frame::decode(&[3, 0, 0, 0, 72]), Err(ProtocolError::Length));
-    assert_eq!(Frame::decode(&[9, 0, 0, 0, 0]), Err(ProtocolError::Kind(9)));
+    assert_eq!(
+        ChallengeMessage::decode(&[3, 0, 0, 0, 72]),
+        Err(ProtocolError::Length)
+    );
+    assert_eq!(
+        ChallengeMessage::decode(&[9, 0, 0, 0, 0]),
+        Err(ProtocolError::Kind(9))
+    );
     assert_eq!(session(1, &key).end(3), Err(ProtocolError::Truncated));
 }
