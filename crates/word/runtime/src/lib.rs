@@ -41,11 +41,13 @@ mod report;
 mod rights;
 mod signals;
 mod size;
+mod slabs;
 mod slow;
 mod thread;
 mod thunks;
 mod unchecked;
 mod verified;
+mod wanted;
 mod watchdog;
 mod world;
 

@@ -1,17 +1,11 @@
 //! Rights that come and go: for the length of a call, or until they are taken away.
 
-use crate::gates::Seat;
 use crate::holder::Holder;
-use mullion_supervisor::{
-    DomainId, Error, Holding, Level, Permission, PreparedGrant, Range, Subject, Supervisor,
-};
+use crate::slabs::{Prepared, SLAB, Slabs};
+use mullion_supervisor::{DomainId, Error, Level, Permission, PreparedGrant, Range, Supervisor};
 use mullion_word_table::{self as table, Settling, Table};
-use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ops::{Deref, DerefMut};
-use std::sync::Mutex;
-use std::sync::atomic::AtomicPtr;
 use thiserror::Error;
 
 pub(crate) const ROOT: DomainId = DomainId::SUPERVISOR;
@@ -134,9 +128,7 @@ pub(crate) struct Rights {
     pieces: BTreeMap<u64, Piece>,
     /// They do not overlap.
     parts: Vec<Part>,
-    /// Which slabs are prepared for the holder, in order, and the place of the one that was used last.
-    slabs: Vec<Slab>,
-    hot: usize,
+    slabs: Prepared,
     latest: u64,
 }
 
@@ -146,16 +138,6 @@ struct Part {
     range: Range,
     permission: Permission,
 }
-
-/// Memory of the host that is prepared for a holder, to read, and to read and write.
-struct Slab {
-    range: Range,
-    grants: [Option<PreparedGrant>; 2],
-}
-
-/// The slabs of all holders, by first word, with their ends and how many holders have them prepared. They do not overlap:
-/// where two holders have slabs, these are the same.
-type Slabs = BTreeMap<u64, (u64, u32)>;
 
 impl Default for Rights {
     fn default() -> Rights {
@@ -170,8 +152,7 @@ impl Default for Rights {
         Rights {
             pieces: BTreeMap::from([(u64::MAX, behind)]),
             parts: Vec::new(),
-            slabs: Vec::new(),
-            hot: 0,
+            slabs: Prepared::default(),
             latest: 0,
         }
     }
@@ -216,10 +197,6 @@ fn is_data(permission: Permission) -> bool {
     permission <= Permission::ReadWrite
 }
 
-/// So many slabs are prepared for a holder. If it needs more, it begins anew.
-const SLABS: usize = 4096;
-/// Words of a slab, at most: it begins and ends at multiples of these, or where other holdings begin.
-const SLAB: u64 = (64 << 10) / 4;
 /// Larger pieces are not looked through word by word.
 const WORDS: u64 = 256;
 
@@ -309,17 +286,17 @@ impl Rights {
         if !self.is_clear(range) {
             return Ok(Found::No);
         }
-        let at = match self.slab(range) {
+        let at = match self.slabs.find(range) {
             Some(at) => at,
             None => match self.already(holder, range, permission) {
                 Some(found) => return Ok(found),
-                None => match self.make_slab((supervisor, slabs), holder, range) {
+                None => match self.slabs.make((supervisor, slabs), holder, range) {
                     Some(at) => at,
                     None => return Ok(Found::No),
                 },
             },
         };
-        let Some(slab) = self.prepared(supervisor, holder, at, permission) else {
+        let Some(slab) = self.slabs.grant(supervisor, holder, at, permission) else {
             return Ok(Found::No);
         };
         match supervisor.grant_part(&ROOT, slab, range)? {
@@ -502,8 +479,8 @@ pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) ->
     let mut parts = rights.parts.iter();
     let is_alone = parts.all(|part| part.range.overlap(range).is_none()) && rights.is_clear(range);
     if is_alone
-        && let Some(at) = rights.slab(range)
-        && let Some(slab) = rights.slabs[at].grants[1]
+        && let Some(at) = rights.slabs.find(range)
+        && let Some(slab) = rights.slabs.to_write(at)
         && supervisor.revoke_part(&ROOT, slab, range) == Ok(true)
     {
         return Ok(());
@@ -540,7 +517,7 @@ pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) ->
 /// At a holder's end: nothing is known of it any more.
 pub(crate) fn forget(decider: &mut Decider, holder: &Holder) {
     let (supervisor, rights, slabs) = decider.of(holder);
-    rights.let_go(supervisor, slabs);
+    rights.slabs.let_go(supervisor, slabs);
     decider.rights[holder.id.get() as usize] = None;
 }
 
@@ -578,126 +555,15 @@ impl Rights {
         range: Range,
         wanted: Permission,
     ) -> bool {
-        let Some(at) = self.slab(range) else {
+        let Some(at) = self.slabs.find(range) else {
             return false;
         };
         let on = wanted != Permission::None;
         let slab = match on {
-            true => self.prepared(supervisor, holder, at, wanted),
-            false => self.slabs[at].grants.into_iter().flatten().next(),
+            true => self.slabs.grant(supervisor, holder, at, wanted),
+            false => self.slabs.any(at),
         };
         slab.is_some_and(|slab| supervisor.set_part(&ROOT, slab, range, on) == Ok(true))
-    }
-
-    /// The place of the slab that all of these words are in.
-    #[inline]
-    fn slab(&mut self, range: Range) -> Option<usize> {
-        let hot = self.slabs.get(self.hot);
-        if !hot.is_some_and(|slab| slab.range.covers(range)) {
-            let behind = self
-                .slabs
-                .partition_point(|slab| slab.range.start() <= range.start());
-            let found = behind.checked_sub(1)?;
-            if !self.slabs[found].range.covers(range) {
-                return None;
-            }
-            self.hot = found;
-        }
-        Some(self.hot)
-    }
-
-    /// Makes a slab around words of the host of which nobody has anything.
-    #[cold]
-    fn make_slab(
-        &mut self,
-        (supervisor, slabs): (&mut Supervisor<Table>, &mut Slabs),
-        holder: &Holder,
-        range: Range,
-    ) -> Option<usize> {
-        let Subject::Domain(_) = holder.subject else {
-            return None;
-        };
-        let known = slabs.range(..range.end()).next_back();
-        let known = known.and_then(|(start, (end, _))| Range::between(*start, *end));
-        let found = match known.filter(|known| known.covers(range)) {
-            Some(known) => known,
-            None => {
-                let (mut first, mut end) = (
-                    range.start() / SLAB * SLAB,
-                    range.end().next_multiple_of(SLAB),
-                );
-                // Behind the slab before it, and in front of the next one.
-                first = first.max(known.map_or(0, Range::end));
-                end = end.min(
-                    slabs
-                        .range(range.start()..)
-                        .next()
-                        .map_or(end, |(at, _)| *at),
-                );
-                let around = Range::between(first, end).filter(|around| around.covers(range))?;
-                let mut regions = supervisor.regions(around);
-                let is_free =
-                    |holding: &Holding| holding.owner == ROOT && holding.grants.is_empty();
-                regions.find_map(|(region, holding)| {
-                    let region = region.overlap(around)?;
-                    (region.covers(range) && is_free(holding)).then_some(region)
-                })?
-            }
-        };
-        if self.slabs.len() >= SLABS {
-            self.let_go(supervisor, slabs);
-        }
-        slabs.entry(found.start()).or_insert((found.end(), 0)).1 += 1;
-        let at = self
-            .slabs
-            .partition_point(|slab| slab.range.start() < found.start());
-        let grants = [None; 2];
-        self.slabs.insert(
-            at,
-            Slab {
-                range: found,
-                grants,
-            },
-        );
-        self.hot = at;
-        Some(at)
-    }
-
-    /// Gives all slabs up. What is granted in them stays, as regions.
-    #[cold]
-    fn let_go(&mut self, supervisor: &mut Supervisor<Table>, slabs: &mut Slabs) {
-        for old in self.slabs.drain(..) {
-            for grant in old.grants.into_iter().flatten() {
-                let _gone = supervisor.release(grant);
-            }
-            if let Entry::Occupied(mut known) = slabs.entry(old.range.start()) {
-                known.get_mut().1 -= 1;
-                if known.get().1 == 0 {
-                    known.remove();
-                }
-            }
-        }
-    }
-
-    /// The prepared grant of a slab.
-    #[inline]
-    fn prepared(
-        &mut self,
-        supervisor: &mut Supervisor<Table>,
-        holder: &Holder,
-        at: usize,
-        permission: Permission,
-    ) -> Option<PreparedGrant> {
-        let slab = self.slabs.get_mut(at)?;
-        let grant = &mut slab.grants[usize::from(permission == Permission::ReadWrite)];
-        if grant.is_none() {
-            let Subject::Domain(id) = holder.subject else {
-                return None;
-            };
-            let made = supervisor.prepare(&ROOT, id, slab.range, permission, NOT_FURTHER);
-            *grant = made.ok();
-        }
-        *grant
     }
 
     fn discount(&mut self, active: &Active) {
@@ -811,85 +677,6 @@ impl Rights {
             self.pieces.remove(&first);
         }
         outcome
-    }
-}
-
-/// Pieces of memory that a call is granted without an allocation, and that are kept for the next one.
-const PIECES: usize = 8;
-
-/// What a call is granted: words, and a bit for each piece that it may write.
-#[derive(Default)]
-pub(crate) struct Wanted {
-    pub(crate) count: usize,
-    writes: u64,
-    pieces: [(u64, u64); PIECES],
-    /// Beyond these; they are not kept between calls.
-    more: Vec<(Range, Permission)>,
-}
-
-impl PartialEq for Wanted {
-    #[inline]
-    fn eq(&self, other: &Wanted) -> bool {
-        self.count == other.count
-            && self.writes == other.writes
-            && self.pieces[..self.count] == other.pieces[..self.count]
-    }
-}
-
-/// What is granted for a call, in the table.
-#[derive(Default)]
-pub(crate) struct Kept {
-    pub(crate) wanted: Wanted,
-    pub(crate) raised: Vec<Raised>,
-    pub(crate) edition: u64,
-}
-
-/// What a domain keeps between calls. Its bias and its edition are in its `Inner`, where gates see them.
-#[derive(Default)]
-pub(crate) struct Keep {
-    /// Whose `kept` is, if there may be something in it. Changes under `turn`.
-    pub(crate) owner: AtomicPtr<Seat>,
-    /// Belongs to the seat that has the bias while its depth is not 0; otherwise to whoever has `turn`.
-    pub(crate) kept: UnsafeCell<Kept>,
-    pub(crate) turn: Mutex<()>,
-}
-
-impl Wanted {
-    pub(crate) fn add(&mut self, range: Range, write: bool) {
-        let Some(piece) = self.pieces.get_mut(self.count) else {
-            self.more.push((range, right(write)));
-            return;
-        };
-        *piece = (range.start(), range.count());
-        self.writes |= u64::from(write) << self.count;
-        self.count += 1;
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.count = 0;
-        self.writes = 0;
-        self.more.clear();
-    }
-
-    /// Becomes what a small one is.
-    pub(crate) fn copy(&mut self, other: &Wanted) {
-        let count = other.count;
-        self.pieces[..count].copy_from_slice(&other.pieces[..count]);
-        (self.count, self.writes) = (count, other.writes);
-    }
-
-    /// Whether it may be kept.
-    pub(crate) fn is_small(&self) -> bool {
-        self.more.is_empty()
-    }
-
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = (Range, Permission)> {
-        let pieces = self.pieces[..self.count].iter().enumerate();
-        let pieces = pieces.map(|(at, &(start, count))| {
-            let range = Range::words(start, count).expect("it was a range");
-            (range, right(self.writes >> at & 1 == 1))
-        });
-        pieces.chain(self.more.iter().copied())
     }
 }
 
