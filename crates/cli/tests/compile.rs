@@ -427,21 +427,7 @@ fn hostile_source_ends_in_a_refusal() {
             ),
         ),
         ("syntax", format!("int x = {}; {end}", "\"".repeat(3001))),
-        // Deep in each way that an expression can be.
-        (
-            "compiler-bounds",
-            format!(
-                "int f(int x) {{ return {}; }} {end}",
-                "x+".repeat(3000) + "x"
-            ),
-        ),
-        (
-            "compiler-bounds",
-            format!(
-                "int f(int x) {{ return {}x; }} {end}",
-                "x ? 1 : ".repeat(3000)
-            ),
-        ),
+        // Braces count as nesting, too.
         (
             "compiler-bounds",
             format!(

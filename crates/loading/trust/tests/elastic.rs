@@ -190,6 +190,7 @@ fn leave_to_use_the_compiler_is_none_to_sign() {
         text: image.to_string(),
         environment: None,
         stack: None,
+        instructions: None,
     };
     let load = |record: &str| {
         let request = Request::new(vec![root.public()], image);
