@@ -46,7 +46,8 @@ struct Ledger {
     touched: Vec<u64>,
 }
 
-/// Which modules have something of a pool that was granted: all of it is taken back at once, because that waits for threads.
+/// Which modules have something of a pool that was granted. What they still have when `collect` runs is taken back at once, because
+/// that waits for threads. Modules that came to the pool behind the first grant have their own cleanup run before it.
 static LENT: Mutex<Option<Map<Vec<&'static Walled>>>> = Mutex::new(None);
 
 extern "C" fn collect(pool: u64) -> i32 {
