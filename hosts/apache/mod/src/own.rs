@@ -415,7 +415,7 @@ pub(crate) extern "C" fn ap_save_brigade(filter: u64, to: u64, from: u64, pool: 
         let status = real(filter, &mut saved, &mut given, pool);
         let copy = passing.made_brigade(pool, saved)?;
         passing.end()?;
-        // SAFETY: as above.
+        // SAFETY: the module may write there, as was looked at before anything was read.
         unsafe { (to as *mut u64).write(copy) };
         Ok(status as u32 as u64)
     })
@@ -435,7 +435,7 @@ pub(crate) extern "C" fn apr_brigade_flatten(brigade: u64, to: u64, bytes: u64) 
         let real: extern "C" fn(u64, u64, *mut u64) -> u64 = unsafe { std::mem::transmute(real) };
         let status = real(brigade, to, &mut count);
         passing.end()?;
-        // SAFETY: as above.
+        // SAFETY: the module may write the eight bytes there (`must_write`).
         unsafe { (bytes as *mut u64).write(count) };
         Ok(status as u32 as u64)
     })
@@ -509,7 +509,7 @@ pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u
         let pool = match r {
             // SAFETY: both were seen to be the core's.
             0 => unsafe { read(c + layout::C_POOL) },
-            // SAFETY: as above.
+            // SAFETY: it was seen to be a request of the core's.
             r => unsafe { read(r + layout::R_POOL) },
         };
         let mut passed = record;

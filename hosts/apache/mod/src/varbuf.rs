@@ -176,7 +176,7 @@ pub(crate) extern "C" fn ap_varbuf_pdup(
             }
             used += bytes;
         }
-        // SAFETY: as above.
+        // SAFETY: `sum` began at 1, so the block has a byte behind the pieces.
         unsafe { (to as *mut u8).add(used as usize).write(0) };
         if bytes != 0 {
             frame.walled.must_write(bytes, 8)?;

@@ -502,7 +502,7 @@ impl Walled {
         if !pieces.any(|(_, piece)| is_warm(piece)) {
             return Ok(());
         }
-        // SAFETY: as above.
+        // SAFETY: the core has passed it, and it is there until the call returns.
         let (_, pieces) = unsafe { self.pieces(root) };
         let (Root::Request(at) | Root::Connection(at) | Root::Filter(at)) = root else {
             return Ok(());
