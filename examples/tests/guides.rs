@@ -127,7 +127,7 @@ fn spans(page: &str) -> Vec<String> {
 
 fn help(words: &[&str]) -> String {
     let option = match words {
-        ["cc" | "c++" | "rustc", ..] => "--mullion-help",
+        ["cc" | "c++" | "clang" | "clang++" | "rustc", ..] => "--mullion-help",
         _ => "--help",
     };
     let output = Command::new(&*MULLION).args(words).arg(option).output();
@@ -146,7 +146,10 @@ fn wrong(line: &str) -> Option<String> {
         return None;
     }
     // They hand on what they are given, and their help is that of the program behind them.
-    let compiler = matches!(words[0], "cc" | "c++" | "rustc" | "cargo");
+    let compiler = matches!(
+        words[0],
+        "cc" | "c++" | "clang" | "clang++" | "rustc" | "cargo"
+    );
     let told = [2, 1].into_iter().find_map(|count| {
         let usage = format!("Usage: mullion {}", names(count)?);
         let told = help(&words[..count]);

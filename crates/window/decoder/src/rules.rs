@@ -51,7 +51,7 @@ macro_rules! rules {
     };
 }
 
-/// Makes what a verifier finds, beside a `Rule` of [`rules!`](crate::rules): `Violation` and its `Place`, whose second
+/// Makes what a verifier finds, beside a `Rule` of [`rules!`](crate::rules!): `Violation` and its `Place`, whose second
 /// variant is an address as the verifier counts them. The caller has `thiserror`.
 #[macro_export]
 macro_rules! violations {
