@@ -133,6 +133,19 @@ fn many_changes_and_grants_that_come_and_go() -> Result<(), Box<dyn std::error::
         supervisor.permission(module, buffer.start()),
         Permission::None
     );
+
+    let pages = Range::bytes(0x4000, 0x2000)?;
+    let object = Range::bytes(0x4100, 64)?;
+    let slab = supervisor.prepare(&kernel, module, pages, permission, Level::None)?;
+    if !supervisor.grant_part(&kernel, slab, object)? {
+        supervisor.mprot_export(&kernel, module, object, permission)?;
+    }
+    assert_eq!(supervisor.permission(module, object.start()), permission);
+    assert!(supervisor.revoke_part(&kernel, slab, object)?);
+    assert_eq!(
+        supervisor.permission(module, object.start()),
+        Permission::None
+    );
     Ok(())
 }
 

@@ -19,6 +19,9 @@
 //!   bias is not mine: takes back
 //! ```
 //!
+//! A third one may come between that and the taking back. It finds no bias, but an `owner`, and does the same: it waits for
+//! the other one's turn. So nobody enters before all is taken back, or left to a thread that is inside.
+//!
 //! If the other one reads depth 0, the thread's next call comes behind the barrier, and finds no bias. If it reads 1,
 //! the thread's look at the bias behind `depth = 0` comes behind the barrier, too. Either may find that the other one has
 //! taken back already: `owner` says so, under the lock.
@@ -53,8 +56,9 @@ impl Keep {
     /// In front of an entry that is counted already: nobody else's rights are kept any more.
     #[inline]
     pub(crate) fn enter(&self, core: &Core, seat: *mut Seat) {
-        let bias = core.inner.bias.load(Ordering::Relaxed);
-        if !bias.is_null() && bias != seat {
+        let bias = core.inner.bias.load(Ordering::Acquire);
+        // Without a bias, too, something may be kept still: whoever has taken the bias is about to take it back.
+        if bias != seat && (!bias.is_null() || self.is_kept()) {
             self.settle(core);
         }
     }
@@ -86,6 +90,12 @@ impl Keep {
             seat.edition = edition;
         }
         Ok(Granted::Kept)
+    }
+
+    /// Whether something may be kept that is not for the owner's own call. `owner` is read first, and written last.
+    #[inline]
+    fn is_kept(&self) -> bool {
+        !self.owner.load(Ordering::Acquire).is_null() && !self.is_left.load(Ordering::Acquire)
     }
 
     /// Whether the thread has the bias, or gets it now.
@@ -131,23 +141,22 @@ impl Keep {
         self.take_back();
         // SAFETY: the seat is the thread's own. Nothing is kept for it now.
         unsafe { (*seat).repeated = 0 };
-        self.owner.store(seat, Ordering::Relaxed);
+        self.owner.store(seat, Ordering::Release);
         true
     }
 
     /// With the turn: what is kept goes.
     fn take_back(&self) {
-        if self
-            .owner
-            .swap(ptr::null_mut(), Ordering::Relaxed)
-            .is_null()
-        {
+        if self.owner.load(Ordering::Relaxed).is_null() {
             return;
         }
         // SAFETY: the caller has the turn. The owner does not have the bias, or is outside and finds that it does not
         // when it comes back, or is the caller.
         let kept = unsafe { &mut *self.kept.get() };
         kept.take_back();
+        // Only now: who finds no owner enters.
+        self.owner.store(ptr::null_mut(), Ordering::Release);
+        self.is_left.store(false, Ordering::Release);
     }
 
     /// Behind the end of the outermost call, with the depth at 0.
@@ -179,22 +188,26 @@ impl Keep {
     /// Nothing is kept when this returns, unless the thread that keeps it is inside: it takes it back when it leaves.
     pub(crate) fn settle(&self, core: &Core) {
         let biased = core.inner.bias.swap(ptr::null_mut(), Ordering::AcqRel);
-        if biased.is_null() {
+        if biased.is_null() && !self.is_kept() {
             return;
         }
+        // Also where another one has taken the bias: its barrier may be still to come.
         barrier();
         let _turn = lock(&self.turn);
-        if self.owner.load(Ordering::Relaxed) != biased {
+        let owner = self.owner.load(Ordering::Relaxed);
+        // With the bias it is a later one, that has begun to keep behind this call's beginning.
+        if owner.is_null() || core.inner.bias.load(Ordering::Relaxed) == owner {
             return;
         }
         // The owner is on the list: it takes back what it keeps before it goes.
         let is_outside = lock(&core.seats)
             .iter()
-            .filter(|seat| ptr::eq(seat.0, biased))
+            .filter(|seat| ptr::eq(seat.0, owner))
             // SAFETY: a seat on the list lives, and its depth is atomic.
             .all(|seat| unsafe { (*seat.0).depth.load(Ordering::Acquire) } == 0);
-        if is_outside {
-            self.take_back();
+        match is_outside {
+            true => self.take_back(),
+            false => self.is_left.store(true, Ordering::Release),
         }
     }
 }

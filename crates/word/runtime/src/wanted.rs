@@ -5,7 +5,7 @@ use crate::rights::{Raised, right};
 use mullion_supervisor::{Permission, Range};
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::{AtomicBool, AtomicPtr};
 
 /// Pieces of memory that a call is granted without an allocation, and that are kept for the next one.
 const PIECES: usize = 8;
@@ -42,6 +42,8 @@ pub(crate) struct Kept {
 pub(crate) struct Keep {
     /// Whose `kept` is, if there may be something in it. Changes under `turn`.
     pub(crate) owner: AtomicPtr<Seat>,
+    /// Whether the owner, without its bias, is inside and takes back when it leaves. Changes under `turn`.
+    pub(crate) is_left: AtomicBool,
     /// Belongs to the seat that has the bias while its depth is not 0; otherwise to whoever has `turn`.
     pub(crate) kept: UnsafeCell<Kept>,
     pub(crate) turn: Mutex<()>,

@@ -204,6 +204,46 @@ fn a_thread_takes_what_it_kept_with_it() {
     }
 }
 
+/// A thread that keeps a right ends just when another one calls, which must not find the right that is about to go.
+#[test]
+fn nobody_enters_while_what_was_kept_is_taken_back() {
+    const ROUNDS: u32 = 1_500;
+    let (_host, domain) = load();
+    let cells = [1u32; 8];
+    let at = cells.as_ptr() as u64;
+    let (mut found, mut refused) = (0, 0);
+    for round in 0..ROUNDS {
+        let pause = round * 7 % 2_000;
+        let (begin, done) = (&Barrier::new(2), &AtomicU64::new(0));
+        let domain = &domain;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                begin.wait();
+                for _ in 0..MANY {
+                    assert_eq!(call(domain, "fill", at, 32), 1);
+                }
+                done.store(1, Ordering::Release);
+            });
+            let look = scope.spawn(move || {
+                // It has a stack before it is to be quick.
+                assert_eq!(call(domain, "nothing", 0, 0), 3);
+                begin.wait();
+                while done.load(Ordering::Acquire) == 0 {
+                    std::hint::spin_loop();
+                }
+                // From when the thread is done until it has gone.
+                (0..pause).for_each(|_| std::hint::spin_loop());
+                call(domain, "look", at, 0) != 0
+            });
+            found += u32::from(look.join().unwrap());
+        });
+        refused += domain.take_reports().len();
+        domain.restart().unwrap();
+    }
+    assert!(refused > 0);
+    assert_eq!(found, 0, "in {ROUNDS} rounds");
+}
+
 /// Within a call that is the one before it again, all may happen that may happen within others.
 #[test]
 fn a_repeated_call_is_as_any_other() {
@@ -359,7 +399,7 @@ fn threads_have_what_they_need_and_no_more() {
     const ROUNDS: u32 = 2_000;
     let shared = AtomicU64::new(0);
     let common = [const { AtomicU64::new(0) }; 4];
-    let start = Barrier::new(3);
+    let start = Barrier::new(2);
     std::thread::scope(|scope| {
         for thread in 0..3u32 {
             let (shared, start, common) = (&shared, &start, &common);
