@@ -399,7 +399,7 @@ fn threads_have_what_they_need_and_no_more() {
     const ROUNDS: u32 = 2_000;
     let shared = AtomicU64::new(0);
     let common = [const { AtomicU64::new(0) }; 4];
-    let start = Barrier::new(2);
+    let start = Barrier::new(3);
     std::thread::scope(|scope| {
         for thread in 0..3u32 {
             let (shared, start, common) = (&shared, &start, &common);
