@@ -7,6 +7,7 @@ pub mod imports;
 pub mod lines;
 pub mod names;
 pub mod prose;
+pub mod rust_text;
 pub mod safety;
 pub mod tree;
 pub mod trusted;

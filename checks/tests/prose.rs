@@ -1,6 +1,7 @@
 //! Pages are read by people to whom English may be a second language: sentences are short, and have a subject.
 
-use mullion_checks::prose::{of, pages, sentences};
+use mullion_checks::prose::{Sentence, of, pages, sentences};
+use mullion_checks::rust_text;
 use mullion_checks::tree::root;
 
 const WORDS: usize = 25;
@@ -32,6 +33,76 @@ fn sentences_are_short_and_begin_with_a_subject() {
     lengths.sort_unstable();
     let median = lengths[lengths.len() / 2];
     assert!(median <= MEDIAN, "{median} words in the middle");
+}
+
+/// In the documentation of public items, and in the messages of errors.
+const WORDS_IN_RUST: usize = 30;
+
+/// So many sentences of documentation still have more than [`WORDS`]. The number may only fall.
+const LONG_DOCUMENTATION: usize = 244;
+
+/// So many sentences of messages.
+const LONG_MESSAGES: usize = 0;
+
+#[test]
+fn documentation_and_messages_are_short() {
+    let mut wrong = Vec::new();
+    let (mut long_documentation, mut long_messages, mut read) = (0, 0, 0);
+    for file in rust_text::sources() {
+        let texts = rust_text::of(&file);
+        let name = file.strip_prefix(root()).expect("in the tree").display();
+        for sentence in texts.documentation.iter().chain(&texts.messages) {
+            let (line, words) = (sentence.line, sentence.words());
+            if words > WORDS_IN_RUST {
+                wrong.push(format!("{name}:{line}: {words} words: {}", sentence.text));
+            }
+        }
+        let long = |sentences: &[Sentence]| {
+            let long = sentences.iter().filter(|one| one.words() > WORDS);
+            long.count()
+        };
+        long_documentation += long(&texts.documentation);
+        long_messages += long(&texts.messages);
+        read += texts.documentation.len();
+    }
+    assert!(
+        wrong.is_empty(),
+        "at most {WORDS_IN_RUST} words; divide these: {wrong:#?}"
+    );
+    assert!(read > 5_000, "{read} sentences were found");
+    assert!(
+        long_documentation <= LONG_DOCUMENTATION && long_messages <= LONG_MESSAGES,
+        "{long_documentation} sentences of documentation and {long_messages} of messages have more than {WORDS} words; \
+         `cargo run -p mullion-checks --bin prose` shows them"
+    );
+}
+
+#[test]
+fn texts_in_rust_are_found() {
+    let text = "//! The file. It has two.\n\n/// Seen,\n/// over lines.\npub struct A<B, C> where B: D, C: E {\n    \
+                /// A field.\n    pub a: fn(B) -> C,\n    /// Not seen.\n    b: u8,\n}\n/// Open.\npub enum F {\n    \
+                /// A variant.\n    #[error(\"it broke {a}; mend it\")]\n    G {\n        /// Its field.\n        h: u8,\n    },\n}\n\
+                /// Not open.\nenum I {\n    /// Not seen.\n    J,\n}\nimpl fmt::Display for A {\n    \
+                fn fmt() { write!(f, \"shown \\\n    so\") }\n}\n/// Not out.\npub(crate) fn k() { anyhow::bail!(\"no: {}\", \
+                l(\"none\")); m(\"none\"); }\n#[cfg(test)]\nmod tests {\n    /// Not seen.\n    pub fn n() {}\n}\n";
+    let texts = rust_text::read(text);
+    let documentation: Vec<(usize, &str)> = texts
+        .documentation
+        .iter()
+        .map(|one| (one.line, &*one.text))
+        .collect();
+    let expected = [
+        (1, "The file."),
+        (1, "It has two."),
+        (6, "A field."),
+        (3, "Seen, over lines."),
+        (16, "Its field."),
+        (13, "A variant."),
+        (11, "Open."),
+    ];
+    assert_eq!(documentation, expected);
+    let messages: Vec<&str> = texts.messages.iter().map(|one| &*one.text).collect();
+    assert_eq!(messages, ["it broke @.", "mend it", "shown so", "no: @"]);
 }
 
 #[test]

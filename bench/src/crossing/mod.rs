@@ -5,8 +5,8 @@
 //! this program --- "call in turn" --> a peer: a process with so many domains
 //!              <-- "11.052" ---------        (this program's own, or one in C)
 //! ```
-//! Every peer is a process of its own that answers one question at a time, and all of them
-//! live through the whole measurement: in each round each is asked for each of its rows.
+//! Every peer is a process of its own that answers one question at a time. All of them live through
+//! the whole measurement: in each round each is asked for each of its rows.
 
 mod answer;
 mod build;

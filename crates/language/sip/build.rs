@@ -1,5 +1,5 @@
-//! What a separately built SIP and its host must have in common, as far as the compiler does not know it by
-//! itself: the sources of this crate, of its macros and of the crates below, and the compiler.
+//! A separately built SIP and its host must have more in common than the compiler knows by itself.
+//! These are the sources of this crate, of its macros and of the crates below, and the compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,6 @@
-//! The module that stands for a walled one: an ordinary module with the same name and the same exports, each of which is
-//! a jump to the kernel's `mullion_enter` with its slot. kbuild makes it, and the kernel's own loader loads it.
+//! The module that stands for a walled one. It is an ordinary module with the same name and the same exports, each of
+//! which is a jump to the kernel's `mullion_enter` with its slot. kbuild makes it, and the kernel's own loader loads
+//! it.
 
 use crate::kernel::{Built, Setup, at};
 use crate::modules::{Maker, Module};

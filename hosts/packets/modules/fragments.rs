@@ -1,5 +1,5 @@
-//! Counts pieces of packets in elastic Rust, as fragments.c does in C (the paper's second monitor): tells after each
-//! hundred how many packets there were, how many of them were pieces, and how many the last piece of theirs.
+//! Counts pieces of packets in elastic Rust, as fragments.c does in C (the paper's second monitor). It tells after
+//! each hundred how many packets there were, how many of them were pieces, and how many the last piece of theirs.
 //! kind = "monitor", filter = "ip", sees = 20
 use environment::{Counter, Frame, PASS, tell};
 

@@ -1,5 +1,6 @@
-//! The paper's forwarding module in elastic Rust, as mirror.c has it in C: tunnels a copy of each frame to another node,
-//! as VXLAN has it (RFC 7348), and lets the frame go on. kind = "transcoder", filter = "ip and tcp and dst port 80"
+//! The paper's forwarding module in elastic Rust, as mirror.c has it in C. It tunnels a copy of each frame to another
+//! node, as VXLAN has it (RFC 7348), and lets the frame go on. kind = "transcoder", filter = "ip and tcp and dst port
+//! 80"
 use environment::{Frame, PASS, another};
 
 /// 10.9.0.254 to 10.9.0.99.

@@ -1,5 +1,5 @@
-//! The paper's monitor (OMA) in elastic Rust, as monitor.c has it in C: it sees the first 28 bytes of packets to one
-//! destination, and tells after each thousand how many there were, their bytes, and how many of UDP. What its role may
+//! The paper's monitor (OMA) in elastic Rust, as monitor.c has it in C. It sees the first 28 bytes of packets to one
+//! destination. It tells after each thousand how many there were, their bytes, and how many of UDP. What its role may
 //! see is for the configuration to say: kind = "monitor", filter = "dst host 10.0.0.2", sees = 28, locked = ["source"]
 use environment::{Counter, Frame, PASS, tell};
 

@@ -4,7 +4,7 @@
 //!   loadmodule /usr/lib/redis/libmullion_redis.so /etc/redis/hellotype.so     hellotype.toml beside it is its policy
 //! ```
 //!
-//! Redis knows nothing of it: it is an ordinary module, which Redis loads once for each module that it hosts, and which
+//! Redis knows nothing of it: it is an ordinary module, which Redis loads once for each module that it hosts. It
 //! registers commands and types in the name of that one. `frame.rs` has the picture.
 
 mod api;

@@ -1,7 +1,7 @@
 //! Loops whose rounds are known when they are read: `for (int i = 0; i < 10; i++)`, where nothing else writes `i`.
 //!
 //! A bound on instructions needs the rounds behind the compiler, too. So a mark stands in such a loop's body, which the
-//! compiler keeps: each way back in the machine code passes one, as often as the source says and no more.
+//! compiler keeps. Each way back in the machine code passes one, as often as the source says and no more.
 
 use crate::scope::{Entity, Judge};
 use crate::types::Type;

@@ -1,8 +1,8 @@
 //! The tokens of preprocessed text, with their places in the files that it was made from.
 //!
 //! This pass has no say about what is allowed: the tree decides that. It refuses what the tree would not show
-//! (pragmas, names of the compiler, characters outside of ISO C), bounds the nesting that the parser meets, and finds
-//! the place of everything.
+//! (pragmas, names of the compiler, characters outside of ISO C). It bounds the nesting that the parser meets, and
+//! finds the place of everything.
 
 use crate::refusal::{SourcePlace, SourceRefusal};
 use mullion_decide::elastic::Rule;

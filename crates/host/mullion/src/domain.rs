@@ -118,11 +118,11 @@ impl Domain {
     /// are numbers, as they were before: what they name now is the fresh domain's.
     ///
     /// # Errors
-    /// [`Error::InUse`]: calls are in it, or slices of it are held, on this thread or
-    /// another one, or what belongs to a thread that ends is just being destroyed in it
-    /// (a scope of threads does not wait for that; `join` does); [`Error::Unloaded`]. Then it is as before. What a call may end with,
-    /// if a constructor does, and [`Error::Runtime`], [`Error::Load`], if the system has no
-    /// memory left: then it takes no calls until it is restarted again.
+    /// [`Error::InUse`]: calls are in it, or slices of it are held, on this thread or another one. So it is while the
+    /// things of a thread that ends are destroyed in it: `join` waits for that, and a scope of threads does not.
+    /// [`Error::Unloaded`]: it was unloaded. In both cases it is as before. What a call may end with, if a constructor
+    /// does, and [`Error::Runtime`], [`Error::Load`], if the system has no memory left: then it takes no calls until it
+    /// is restarted again.
     pub fn restart(&self) -> Result<(), Error> {
         let core = &self.core;
         let mut slot = core.state.change().ok_or_else(|| self.in_use())?;
@@ -164,9 +164,9 @@ impl Domain {
         Ok(())
     }
 
-    /// Takes it out of memory. Every later use is [`Error::Unloaded`]. A call of another
-    /// domain, by a link, or of a thread that ends, that is in it goes on until it returns,
-    /// and keeps its window and host functions; later ones are refused.
+    /// Takes it out of memory. Every later use is [`Error::Unloaded`]. A call of another domain, by a link, or of a
+    /// thread that ends, that is in it goes on until it returns. It keeps its window and host functions. Later calls
+    /// are refused.
     ///
     /// # Errors
     /// [`Error::InUse`]: calls of the host are in it, or slices of it are held;

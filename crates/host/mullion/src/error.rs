@@ -138,8 +138,8 @@ pub enum Error {
     #[error(transparent)]
     Fault(Box<Fault>),
     /// The call was cancelled ([`Call`](crate::Call), [`Canceller`](crate::Canceller)). Either it was not made,
-    /// and the domain is as it was; or it was ended, and the domain takes no calls until
-    /// it is restarted, as after a limit of time.
+    /// and the domain is as it was. Or it was ended, and the domain takes no calls until it is restarted, as
+    /// after a limit of time.
     #[error("domain {domain}: {}", cancelled(fault.as_deref()))]
     Cancelled {
         /// The domain.

@@ -31,11 +31,10 @@ impl Export {
         Ok(signature.to_string())
     }
 
-    /// Compares what the image's debug information says of its type with what the host
-    /// means to pass and to find, as [`Domain::function`] does: how many arguments there
-    /// are, which are floating-point numbers, and how many bytes each has. `None`: the
-    /// result is not looked at. It finds mistakes, and is no evidence: without debug
-    /// information there is nothing to compare.
+    /// Compares what the image's debug information says of its type with what the host means to pass and
+    /// to find, as [`Domain::function`] does. It compares how many arguments there are, which of them
+    /// are floating-point numbers, and how many bytes each has. `None`: the result is not looked at. It
+    /// finds mistakes, and is no evidence: without debug information there is nothing to compare.
     ///
     /// # Errors
     /// [`Error::WrongType`].

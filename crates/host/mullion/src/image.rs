@@ -58,10 +58,11 @@ impl Image {
         })
     }
 
-    /// Maps windows in advance, until so many domains can be made without: each takes a third of
-    /// the time then, as it does where a domain of the image has gone (up to 16 windows wait
-    /// for the next one by themselves). A window that waits takes 4 GiB of address space, four
-    /// mappings, and what pages the image has relocations in. Nothing of the image runs.
+    /// Maps windows in advance, until so many domains can be made without. Each takes a third of
+    /// the time then. So does one that follows a domain of the image that has gone: up to 16
+    /// windows wait for the next one by themselves. A window that waits takes 4 GiB of address
+    /// space, four mappings, and what pages the image has relocations in. Nothing of the image
+    /// runs.
     ///
     /// # Errors
     /// [`Error::Load`]: no window or memory left; those that were mapped wait.

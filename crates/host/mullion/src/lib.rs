@@ -158,13 +158,12 @@ pub use target::Target;
 pub use value::{Outcome, Value};
 pub use zerocopy;
 
-/// Makes the calling thread ready for calls of domains, as its first call does: it has
-/// an alternate stack for signals, and SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and the
-/// signal of time limits are open.
+/// Makes the calling thread ready for calls of domains, as its first call does. It has an alternate stack for
+/// signals, and SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and the signal of time limits are open.
 ///
-/// A thread needs this only if it changes either after its first call: if it blocks these
-/// signals, switches its alternate stack off, or calls a domain from the destructor of a
-/// thread-local variable, by which time the standard library has switched it off.
+/// A thread needs this only if it changes either after its first call: if it blocks these signals, or switches its
+/// alternate stack off. Destructors of thread-local variables that call a domain need it, too: the standard
+/// library has switched the stack off by then.
 ///
 /// # Errors
 /// [`Error::Runtime`]: the thread is in a signal's handler, or the kernel refuses.
@@ -172,8 +171,8 @@ pub fn prepare_thread() -> Result<(), Error> {
     Ok(mullion_runtime::prepare_thread()?)
 }
 
-/// Whether the host functions that run on this thread are still there: for a library over this one
-/// that keeps something of theirs on its stack, and is called by C.
+/// Whether the host functions that run on this thread are still there. This is for a library over this one that
+/// keeps something of theirs on its stack, and is called by C.
 ///
 /// # Errors
 /// [`Error::Abandoned`]: one was left by `longjmp` or the like, and not by its return.
@@ -182,8 +181,8 @@ pub fn check_thread() -> Result<(), Error> {
     mullion_runtime::check_thread().map_err(|_| Error::Abandoned)
 }
 
-/// Has no domain entered on this thread any more ([`Error::Abandoned`]), if a host function runs on it: for a
-/// library over this one that sees that the innermost one is being left by `longjmp` or the like.
+/// Has no domain entered on this thread any more ([`Error::Abandoned`]), if a host function runs on it. This is
+/// for a library over this one that sees that the innermost one is being left by `longjmp` or the like.
 pub fn abandon_thread() {
     mullion_runtime::abandon_thread();
 }

@@ -23,11 +23,10 @@ pub struct Link {
 }
 
 impl Domain {
-    /// Puts a function of another domain behind an import of this one, which was named
-    /// by [`Imports::link_later`](crate::Imports::link_later): for domains that call each
-    /// other, or that are to call what is loaded later. `asker` is the domain on whose
-    /// behalf that is done; `None`: the host wants it so. It holds while both domains
-    /// live, over restarts.
+    /// Puts a function of another domain behind an import of this one, which was named by
+    /// [`Imports::link_later`](crate::Imports::link_later). This is for domains that call each
+    /// other, or that are to call what is loaded later. `asker` is the domain on whose behalf that
+    /// is done; `None`: the host wants it so. It holds while both domains live, over restarts.
     ///
     /// # Errors
     /// [`Error::NotAllowed`]: the policy of the called one's host; [`Error::NoImport`];

@@ -1,7 +1,7 @@
 //! A new image behind the same functions, while the host runs.
 //!
-//! A [`Live`] names the domain that serves now. Its functions look that up at each call, and keep it until
-//! the call has ended: so a call ends where it began, and a domain that was replaced goes with its last call.
+//! A [`Live`] names the domain that serves now. Its functions look that up at each call, and keep it until the
+//! call has ended. So a call ends where it began, and a domain that was replaced goes with its last call.
 
 use crate::arity::for_each_arity;
 use crate::domain::Domain;

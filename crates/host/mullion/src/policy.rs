@@ -22,9 +22,9 @@ pub trait Policy: Send + Sync {
     /// The policy's reason.
     fn admit(&self, candidate: &Candidate<'_>) -> Result<(), BoxedError>;
 
-    /// Whether a domain may have what it, another one or the host wants it to have: an
-    /// entry point to call, asked once for each link, or pages, asked for each grant.
-    /// Unless it is implemented: [`Question::host_alone`].
+    /// Whether a domain may have what it, another one or the host wants it to have. That is an
+    /// entry point to call, asked once for each link, or pages, asked for each grant. Unless it is
+    /// implemented: [`Question::host_alone`].
     ///
     /// # Errors
     /// The policy's reason.

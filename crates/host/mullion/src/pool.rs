@@ -1,9 +1,8 @@
 //! Domains kept ready: taken out, used by one, given back, restarted behind.
 //!
-//! A restart takes as long as there is memory to give back, so a thread of the pool does it, and who
-//! takes a domain finds one that is as new. A domain of which anything is still held (a [`Function`](crate::Function),
-//! a clone, a call that runs) is not handed out again: it is left to its holder, and a new one takes
-//! its place.
+//! A restart takes as long as there is memory to give back, so a thread of the pool does it. A caller that takes a
+//! domain finds one that is as new. A domain of which anything is still held (a [`Function`](crate::Function), a
+//! clone, a call that runs) is not handed out again. It is left to its holder, and a new one takes its place.
 
 use crate::domain::Domain;
 use crate::error::Error;

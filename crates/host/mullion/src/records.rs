@@ -12,10 +12,10 @@ use std::collections::HashMap;
 /// What the supervisor holds now of all domains of this process, as [`SupervisorState`] has it:
 /// its `to_json` is what `mullion map` reads.
 ///
-/// The host is domain 0. Domains and their windows, the parts of their images, their heaps and
-/// stacks, the entry points that other domains may call, and shared memory have names; the links
-/// are the switch gates. A domain that has faulted or exited, and was not restarted, is marked as ended. An entry point that only the host calls is not in the records: the
-/// host may enter at every export ([`Image::exports`](crate::Image::exports)).
+/// The host is domain 0. Domains and their windows, the parts of their images, their heaps and stacks, the entry points
+/// that other domains may call, and shared memory have names. The links are the switch gates. A domain that has faulted
+/// or exited, and was not restarted, is marked as ended. An entry point that only the host calls is not in the records:
+/// the host may enter at every export ([`Image::exports`](crate::Image::exports)).
 ///
 /// It costs as much as there is, and holds back loading and sharing meanwhile, but no calls.
 #[must_use]
@@ -23,8 +23,8 @@ pub fn snapshot() -> SupervisorState {
     records().state()
 }
 
-/// What [`snapshot`] shows, in a supervisor of its own, which enforces nothing: whoever has domains of another kind in this
-/// process enters them there, so that one picture and one audit ([`Supervisor::check`]) have them all.
+/// What [`snapshot`] shows, in a supervisor of its own, which enforces nothing. Whoever has domains of another kind in
+/// this process enters them there, so that one picture and one audit ([`Supervisor::check`]) have them all.
 #[must_use]
 pub fn records() -> Records<PageTables> {
     let mut records = Records::new(mullion_runtime::supervisor());

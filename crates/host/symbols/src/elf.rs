@@ -1,7 +1,7 @@
 //! Sections and symbols of an image file: as much as names need.
 //!
-//! Each section is found by comparing a few bytes, and a symbol's name is read when somebody
-//! wants it, so that no file costs more than a pass over its two tables.
+//! Each section is found by comparing a few bytes, and a symbol's name is read when somebody wants
+//! it. So no file costs more than a pass over its two tables.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Names of functions.
 //!
-//! A name of C++ is put together from the entries around it and from the types of its
-//! parameters, not demangled: what a mangled name stands for can be exponentially longer than
-//! it, and take as long to find out.
+//! A name of C++ is put together from the entries around it and from the types of its parameters, not
+//! demangled. A mangled name can stand for one that is exponentially longer, and that takes as long to find
+//! out.
 
 use crate::entry::{Place, Reading};
 use crate::{Symbols, clean, types};

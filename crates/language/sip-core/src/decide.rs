@@ -44,8 +44,8 @@ pub struct ChannelEnd {
     pub contract: [u8; 32],
 }
 
-/// Is asked before anything changes. It is called on any OS thread, within a critical piece: it uses less than
-/// 16 KiB of stack, does not park, does not panic, and calls nothing that waits for a process.
+/// Is asked before anything changes. It is called on any OS thread, within a critical piece. It uses less than 16 KiB
+/// of stack, does not park, does not panic, and calls nothing that waits for a process.
 pub trait Decider: Send + Sync + fmt::Debug {
     /// A process is to be. If it is, it may hold blocks of the exchange heap.
     ///
@@ -62,9 +62,9 @@ pub trait Decider: Send + Sync + fmt::Debug {
     /// A span of a process's is nobody's from now on.
     fn take_back(&self, process: Owner, span: Span);
 
-    /// An end of a channel is to be the process's. This is a question alone: [`Decider::came`] says when it is.
-    /// It is asked when the process makes a channel, is to begin with the end, accepts it at a name of its own, or is about
-    /// to receive a message with it.
+    /// An end of a channel is to be the process's. This is a question alone: [`Decider::came`] says when it is. It is
+    /// asked when the process makes a channel, or is to begin with the end. It is also asked when the process accepts
+    /// the end at a name of its own, or is about to receive a message with it.
     ///
     /// # Errors
     /// There is no channel, or no process. At a name, the end is closed. A receiver's thread panics with [`Refused`]; the

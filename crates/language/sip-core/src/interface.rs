@@ -100,8 +100,8 @@ impl Core {
         thread::on_large_stack(body)
     }
 
-    /// For whom the kernel does what the calling thread asks of it: the process whose thread runs, or the host, if the OS
-    /// thread has its power or is a worker that runs no process. Nobody else asks for anything.
+    /// For whom the kernel does what the calling thread asks of it. This is the process whose thread runs. It is the
+    /// host, if the OS thread has its power or is a worker that runs no process. Nobody else asks for anything.
     #[inline]
     pub fn caller(self) -> Option<Owner> {
         current::caller()

@@ -47,9 +47,10 @@ impl Owner {
 
 /// What is called when a process has ended, with its owner, once and in the order of registration.
 ///
-/// It runs on the process's worker, in no process, after the last of its threads has stopped for good and
-/// before its heap goes back and its number is given to another. It must not park and must not panic; it may
-/// unpark. What it does costs the worker's other processes time, so it should cost what the process owned.
+/// It runs on the process's worker, in no process, after the last of its threads has stopped for good. That
+/// is before its heap goes back and its number is given to another. It must not park and must not panic; it
+/// may unpark. What it does costs the worker's other processes time, so it should cost what the process
+/// owned.
 pub type Teardown = fn(Owner);
 
 __state!(RwLock<Vec<Teardown>> = RwLock::new(Vec::new()));

@@ -4,9 +4,9 @@
 //!   host (linked)                            separately built SIP (feature `separate`)
 //!   OWN: a module's state  <--------------   HOST -> the host's, from `attach` on; before that its own
 //! ```
-//! A separately built SIP has a copy of this crate, with copies of its statics. Both copies run the same source with the
-//! same layout, which is checked before the SIP is loaded, so a pointer to the host's state is all that they need to
-//! agree on. Each module owns its state and says so by [`__state`].
+//! A separately built SIP has a copy of this crate, with copies of its statics. Both copies run the same source with
+//! the same layout, which is checked before the SIP is loaded. So a pointer to the host's state is all that they need
+//! to agree on. Each module owns its state and says so by [`__state`].
 
 /// `OWN`, the state of this copy of a module, and `state()`, the program's. With the feature `separate` of the crate that
 /// uses it, `attach` brings the copy to the host's.

@@ -34,7 +34,7 @@ pub fn current() -> Waiter {
 /// Waits until somebody unparks this thread; returns at once if somebody has since the last return.
 ///
 /// Whatever else waits in between, a call of this crate or, on a plain OS thread, `std::sync::mpsc` and
-/// `std::thread::scope`, may be woken in its place: who has called any such thing looks again before it parks.
+/// `std::thread::scope`, may be woken in its place. A caller of any such thing looks again before it parks.
 #[inline]
 pub fn park() {
     match here::running() {

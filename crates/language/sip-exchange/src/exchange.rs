@@ -9,14 +9,15 @@
 //! Everything the heap itself relies on is in the records, apart from the blocks: what a peer may write is
 //! payload only. A block's size and record follow from its address by arithmetic.
 //!
-//! **Owners.** Every block is on the list of its owner, inner blocks of a tree as well, so that the end of a
-//! process frees each of its blocks once, at a cost in their number alone, and also those that it has leaked
-//! (`mem::forget`) or hung into a tree somewhere. Only the owner's worker touches a list: a sent block leaves
-//! the sender's list on the sender's worker and joins the receiver's on the receiver's, and in between it is
-//! on none, found through the queue it waits in. So no list needs a lock or an atomic operation. The price is
-//! that a tree is visited, node by node, when it is sent and received (it is not copied, and without
-//! recursion, so a deep tree costs no stack); a message of one block costs two unlinks and two links. An
-//! owner's latest block waits beside its list, so that what is sent on or dropped at once needs neither.
+//! **Owners.** Every block is on the list of its owner, inner blocks of a tree as well. So the end of a
+//! process frees each of its blocks once, at a cost in their number alone. It also frees those that it has
+//! leaked (`mem::forget`) or hung into a tree somewhere. Only the owner's worker touches a list. A sent block
+//! leaves the sender's list on the sender's worker and joins the receiver's on the receiver's. In between it
+//! is on none, and is found through the queue it waits in. So no list needs a lock or an atomic operation.
+//! The price is that a tree is visited, node by node, when it is sent and received. It is not copied. The
+//! visit has no recursion, so a deep tree costs no stack. A message of one block costs two unlinks and two
+//! links. An owner's latest block waits beside its list, so that what is sent on or dropped at once needs
+//! neither.
 //!
 //! **Limits.** What a process holds counts against its share; what it has sent counts until its peer answers,
 //! so that a queue is nobody's hiding place.

@@ -1,9 +1,9 @@
 //! The kernel's interface: a versioned table of plain calls.
 //!
-//! Code that is linked with this crate calls its functions; the table is the same set for code that was built
-//! on its own and shares nothing with the host but memory. It only ever grows at its end: who knows version
-//! `n` finds its entries unchanged in every later one of the same major number. In C it is
-//! `include/mullion_kernel.h`; what each call does, takes, answers and costs is in `docs/sip-kernel.md`.
+//! Code that is linked with this crate calls its functions. The table is the same set for code that was built on its
+//! own and shares nothing with the host but memory. It only ever grows at its end: who knows version `n` finds its
+//! entries unchanged in every later one of the same major number. In C it is `include/mullion_kernel.h`; what each call
+//! does, takes, answers and costs is in `docs/sip-kernel.md`.
 //!
 //! ```text
 //!   read       what callers point to              refusal    what calls answer

@@ -18,9 +18,9 @@
 //! its threads and the channels within one worker need no atomic operation.
 
 //!
-//! A rule for code under `channel/` and `exchange/`: a separately built SIP has its own copy of this crate's
-//! statics, so state that all must share hangs on one pointer that the kernel's table hands out, and hot
-//! thread-local state is reached through [`wait`] and [`owner`] only.
+//! A rule for code under `channel/` and `exchange/`: a separately built SIP has its own copy of this crate's statics.
+//! So state that all must share hangs on one pointer that the kernel's table hands out. Hot thread-local state is
+//! reached through [`wait`] and [`owner`] only.
 
 // A library's copy has all of the kernel, and calls a part of it.
 #![cfg_attr(

@@ -1,8 +1,9 @@
 //! The compiler's question: may these requesters have a program of this type compiled?
 //!
-//! The compiler signs with a key of its own, and asks for both: whether the requesters may *use* it for the type, and
-//! whether its key may *sign* records of the type. The attribute `purpose` tells the two apart, so leave to use the
-//! compiler is no leave to sign without it (the OKE paper, section III-C.1: both are of one policy, and decoupled).
+//! The compiler signs with a key of its own. It asks two questions: whether the requesters may *use* it for the type,
+//! and whether its key may *sign* records of the type. The attribute `purpose` tells the two apart. So leave to use
+//! the compiler is no leave to sign without it (the OKE paper, section III-C.1: both are of one policy, and
+//! decoupled).
 
 use crate::clock;
 use crate::decide::{Reason, Refusal};

@@ -11,11 +11,11 @@
 //!                                                          Decision
 //! ```
 //!
-//! The limits of a credential are tests of the amount that is asked for. So
-//! what a credential grants is found by asking: first for all that the type
-//! allows, and if that is refused, for the greatest amounts named in any
-//! credential that are granted, limit by limit. Every decision rests on a query
-//! that was answered for exactly the limits and imports that it gives.
+//! The limits of a credential are tests of the amount that is asked for. So what a credential
+//! grants is found by asking. The first question is for all that the type allows. If that is
+//! refused, the next ones are for the greatest amounts named in any credential that are granted,
+//! limit by limit. Every decision rests on a query that was answered for exactly the limits and
+//! imports that it gives.
 
 use crate::clock;
 use crate::key::PublicKey;

@@ -1,10 +1,10 @@
 //! The loader's decision: keys, KeyNote assertions and queries, compilation
 //! records, module types and policies, and who may load what.
 //!
-//! Nothing here loads or runs code. [`decide()`] answers the loader's question
-//! from a [`Policy`], credentials in a [`keynote::Store`], a compilation record
-//! and the image's digest; what was answered is kept by `mullion_trust::log`;
-//! [`challenge`] is the protocol by which a client proves its key.
+//! Nothing here loads or runs code. [`decide()`] answers the loader's question from a [`Policy`],
+//! credentials in a [`keynote::Store`], a compilation record and the image's digest. what was
+//! answered is kept by `mullion_trust::log`; [`challenge`] is the protocol by which a client proves
+//! its key.
 //!
 //! This is the trusted half. What authors, operators and readers need besides
 //! (keys in files, grants, words for answers) is in `mullion-trust`, which has

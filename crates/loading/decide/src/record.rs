@@ -1,9 +1,8 @@
 //! Compilation records: who says that which image is of which module type.
 //!
-//! An in-toto Statement, version 1, in a DSSE envelope. The subject is the
-//! image, by SHA-256 over the whole file (the OKE paper, section III-A.2, binds
-//! by MD5); the predicate names the module type and what the image was made
-//! with.
+//! An in-toto Statement, version 1, in a DSSE envelope. The subject is the image, by SHA-256 over
+//! the whole file (the OKE paper, section III-A.2, binds by MD5). The predicate names the module
+//! type and what the image was made with.
 
 use crate::dsse::{self, EnvelopeError};
 use crate::elastic::{Memory, Rule, Wall};

@@ -13,9 +13,9 @@ use crate::names::Names;
 pub struct Obstacles {
     /// For those who may read the policy.
     pub all: Vec<String>,
-    /// For the requesters. Of an assertion that they brought, or that names them, they learn which
-    /// test fails, and with which values: they have its text, and the values are their own
-    /// request's and the time. Of others they learn that they did not help.
+    /// For the requesters. Of an assertion that they brought, or that names them, they learn which test fails, and with
+    /// which values. They have its text, and the values are their own request's and the time. Of others they learn that
+    /// they did not help.
     pub told: Vec<String>,
 }
 

@@ -1,11 +1,9 @@
 //! The modules that are loaded, and what their owners ask of them.
 //!
-//! A module belongs to the key that loaded it: nobody else lists, calls,
-//! restarts or unloads it. Each has a thread of its own, on which its
-//! constructors and all calls into it run, one after the other: its thread-local
-//! data is there, and a call that takes long keeps nobody waiting but its owner.
-//! A module that faults stays, and takes calls again when it has been restarted;
-//! faults and restarts are in the policy's log.
+//! A module belongs to the key that loaded it: nobody else lists, calls, restarts or unloads it. Each has a thread of
+//! its own, on which its constructors and all calls into it run, one after the other. Its thread-local data is there,
+//! and a call that takes long keeps nobody waiting but its owner. A module that faults stays, and takes calls again
+//! when it has been restarted; faults and restarts are in the policy's log.
 
 use crate::exchange::{Asked, Reply};
 use crate::rules::Rules;

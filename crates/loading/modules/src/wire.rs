@@ -117,9 +117,9 @@ pub struct Restart {
 #[serde(deny_unknown_fields)]
 pub struct List {}
 
-/// The object of [`Operation::Call`]. Bytes behind it are put into the module's
-/// memory; their address and length follow the other arguments, and the answer
-/// has them behind its object as they are after the call.
+/// The object of [`Operation::Call`]. Bytes behind it are put into the module's memory. Their
+/// address and length follow the other arguments. The answer has them behind its object as they are
+/// after the call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {

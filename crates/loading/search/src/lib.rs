@@ -1,11 +1,9 @@
 //! Finds the assertions by which a request might be granted (RFC 2704, section 5).
 //!
-//! The values of principals start at the least one, those of the requesters at
-//! the greatest, and grow: whenever a principal's value grows, its places among
-//! the licensees of assertions grow with it, and may make the authorizers'
-//! values grow. That ends, cycles or not, because values only grow and there are
-//! finitely many; what it ends in is the least fixpoint. Each place among
-//! licensees is looked up once, and changed no more often than there are values.
+//! The values of principals start at the least one, those of the requesters at the greatest, and grow. Whenever a
+//! principal's value grows, its places among the licensees of assertions grow with it, and may make the authorizers'
+//! values grow. That ends, cycles or not, because values only grow and there are finitely many; what it ends in is the
+//! least fixpoint. Each place among licensees is looked up once, and changed no more often than there are values.
 //!
 //! This crate is not trusted. It has neither the standard library nor a dependency nor `unsafe`, and it says no more than
 //! an order of assertions. `crates/loading/decide` goes through that order by itself: signatures, conditions and

@@ -4,12 +4,11 @@
 //! cargo run --release -p mullion-service --example hostile -- [IMAGE] [HOSTILE] [SECONDS]
 //! ```
 //!
-//! IMAGE is an extension (`mullion cc --mullion-kind=extension`), which honest clients load and
-//! unload; without one they are told that what they bring is no image, after the decision. HOSTILE
-//! clients (100) prove keys that nobody knows, and send, over and over, whatever costs most:
-//! megabytes of regular expressions, long lists of licensees, many signatures, and small requests with as
-//! many signatures as they hold. They run in a process
-//! of their own, on the same processors.
+//! IMAGE is an extension (`mullion cc --mullion-kind=extension`), which honest clients load and unload;
+//! without one they are told that what they bring is no image, after the decision. HOSTILE clients (100)
+//! prove keys that nobody knows, and send, over and over, whatever costs most. That is megabytes of
+//! regular expressions, long lists of licensees, many signatures, and small requests with as many
+//! signatures as they hold. They run in a process of their own, on the same processors.
 
 use mullion_loader::{Authoriser, Imports};
 use mullion_service::wire::{Load, Operation, Status, Unload};

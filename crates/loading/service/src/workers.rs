@@ -5,11 +5,11 @@
 //!   strangers   small requests of all others: a first attempt, with little work      --- too little ---+
 //!   heavy       large requests of strangers, and those that the first attempt did not suffice for   <--+
 //! ```
-//! A worker takes from the first queue as long as there is something in it, and one worker takes from no
-//! other. So those with credentials wait only for others with credentials, and strangers share what is left
-//! over. Of the strangers, those with little to ask come first: a newcomer who brings a credential waits for the
-//! first attempts of others, which take less than a millisecond each, and for one heavy request. After
-//! [`IN_A_ROW`] first attempts one heavy request has its turn. Each connection has one request in the queues at most.
+//! A worker takes from the first queue as long as there is something in it, and one worker takes from no other. So
+//! those with credentials wait only for others with credentials, and strangers share what is left over. Of the
+//! strangers, those with little to ask come first. A newcomer who brings a credential waits for the first attempts of
+//! others, which take less than a millisecond each, and for one heavy request. After [`IN_A_ROW`] first attempts one
+//! heavy request has its turn. Each connection has one request in the queues at most.
 
 use mullion_modules::{Answered, ClientExchange, Heard, Heavy, Modules};
 use std::collections::VecDeque;

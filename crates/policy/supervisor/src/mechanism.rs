@@ -18,9 +18,9 @@ use mullion_terms::subject::Subject;
 /// A domain starts with no permission on anything. A mechanism is told what changes in one of two ways, or in
 /// both:
 ///
-/// - *By domain* ([`write`](Self::write), [`flush`](Self::flush)): for tables that each domain has for itself.
-///   Within one call each word of a domain is written at most once, only where its permission changes, and
-///   neighbouring words with the same permission come in one range; all writes come before the first flush.
+/// - *By domain* ([`write`](Self::write), [`flush`](Self::flush)): for tables that each domain has for itself. Within
+///   one call each word of a domain is written at most once, only where its permission changes, and neighbouring words
+///   with the same permission come in one range. All writes come before the first flush.
 /// - *By holding* ([`hold`](Self::hold), [`rehold`](Self::rehold), [`succeed`](Self::succeed)): for one table of
 ///   all domains, whose entries are numbers for *who may do what here*. Within one call each word comes at most
 ///   once, and only where its holding changes. At first all words have a holding that gives nobody anything.
@@ -99,8 +99,8 @@ pub trait Mechanism {
     /// call wrote.
     fn flush(&mut self, domain: DomainId, range: Range);
 
-    /// A hint, behind the writes of the same call: after it all of `members` hold `permission` on all of
-    /// `range` through one group, so aligned pieces of their tables can be shared (Mondrix, section 3.6).
+    /// A hint, behind the writes of the same call. After it all of `members` hold `permission` on all of `range`
+    /// through one group, so aligned pieces of their tables can be shared (Mondrix, section 3.6).
     fn alike(&mut self, members: &[DomainId], range: Range, permission: Permission) {
         let _ = (members, range, permission);
     }

@@ -168,9 +168,10 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         self.switch(stack.current(), prepared, false)
     }
 
-    /// Grants a part of what was prepared, in a few nanoseconds wherever it begins (Mondrix, section 4.7: a slab is prepared,
-    /// its objects are granted). The answer is no, and nothing has changed, if that cannot be decided at once: if `target` has
-    /// something there, the caller does not own all of it, or a group has something. Then the plain call decides.
+    /// Grants a part of what was prepared, in a few nanoseconds wherever it begins (Mondrix, section 4.7: a slab is
+    /// prepared, its objects are granted). The answer is no, and nothing has changed, if that cannot be decided at
+    /// once. So it is if `target` has something there, the caller does not own all of it, or a group has something.
+    /// Then the plain call decides.
     ///
     /// The caller is the one who prepared it.
     pub fn grant_part(

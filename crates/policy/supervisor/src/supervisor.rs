@@ -19,9 +19,9 @@ use mullion_terms::subject::Subject;
 /// Every call takes the caller from a [`CallStack`], judges each word of the range by the row of
 /// [`TABLE_1`](mullion_refusal::table::TABLE_1) that fits it, and changes everything or, with an [`Error`], nothing.
 ///
-/// What a domain has on a word that it does not own is the stronger of what it was granted itself and what
-/// its groups were granted; of equals its own, then the group with the lowest number. What an owner has is
-/// what it set itself.
+/// What a domain has on a word that it does not own is the stronger of what it was granted itself and what its
+/// groups were granted. Of equals it is its own, then the group with the lowest number. What an owner has is what it
+/// set itself.
 #[derive(Clone, Debug)]
 pub struct Supervisor<M, P = Family> {
     pub(crate) state: State,

@@ -250,9 +250,9 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         Ok(call.domain)
     }
 
-    /// Leaves the current frame without a return instruction, and the frames of domains that are gone: for a
-    /// call that has been ended, and for a thread whose domain, or whose caller, was deleted. What these frames
-    /// opened is closed. Returns the living domain that it is in then.
+    /// Leaves the current frame without a return instruction, and the frames of domains that are gone. This is
+    /// for a call that has been ended, and for a thread whose domain, or whose caller, was deleted. What these
+    /// frames opened is closed. Returns the living domain that it is in then.
     ///
     /// # Errors
     /// [`Error::NothingToReturn`] if no domain on the call stack lives; then nothing changes, and the thread is

@@ -1,9 +1,9 @@
 //! Which calls of Linux a domain still has, once its programs are loaded: one table.
 //!
-//! Each row says under which conditions on its arguments a call is let through, what the domain wants it for, and
-//! why nothing but the domain's own is reached by it. Everything else ends the domain. A filter sees numbers only, not what a
-//! pointer points to, so no call is here that takes a name, or a structure that says what is to be done.
-//! The tests try each row, each bit that a condition forbids, and each call that has no row.
+//! Each row says under which conditions on its arguments a call is let through. It also says what the domain wants it
+//! for, and why nothing but the domain's own is reached by it. Everything else ends the domain. A filter sees numbers
+//! only, not what a pointer points to, so no call is here that takes a name, or a structure that says what is to be
+//! done. The tests try each row, each bit that a condition forbids, and each call that has no row.
 
 use std::collections::BTreeMap;
 

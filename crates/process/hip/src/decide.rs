@@ -8,8 +8,8 @@
 //!   end                  unlink(two), end(domain)
 //! ```
 //! A channel's memory goes when both its sides have let go of it, of which the host hears nothing. So a channel is a
-//! question alone, and what is recorded is the link: what two domains have for all their channels, from the first one
-//! until one of the two ends. Messages ask nobody, and pass the host by.
+//! question alone. Only the link is recorded: what two domains have for all their channels, from the first one until
+//! one of the two ends. Messages ask nobody, and pass the host by.
 //!
 //! A domain's own kernel decides about the heaps, stacks and ends of its processes. If the host has a decider, each
 //! domain's kernel has a supervisor of its own that is asked.
@@ -97,9 +97,9 @@ pub(crate) fn tell(news: impl FnOnce(&dyn Decider)) {
 
 /// A decider that asks a supervisor.
 ///
-/// OS processes have no addresses in common. So the supervisor's space has a place for each thing that they can share: a
-/// word for each domain, which stands for it, a word for each link, and a word for each way to share memory. The root is
-/// the host, which owns all. A link is exported to its two domains; a way to share is a group's.
+/// OS processes have no addresses in common. So the supervisor's space has a place for each thing that they can share.
+/// There is a word for each domain, which stands for it, a word for each link, and a word for each way to share memory.
+/// The root is the host, which owns all. A link is exported to its two domains; a way to share is a group's.
 pub struct Supervised(Mutex<Inner>);
 
 struct Inner {

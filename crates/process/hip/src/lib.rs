@@ -10,9 +10,9 @@
 //!              "net" and "disk" share memory for their channels; the host is not in between
 //! ```
 //! A program that launches domains calls [`enter`] first thing in `main`: [`launch`] runs the program again, and
-//! there it does not return. What the host holds of a domain is a process of its own like any other: a
-//! [`Child`](mullion_sip::process::Child) that ends as the domain has ended, by whatever signal, so that kills,
-//! waits and restarts need nothing new. A domain of [`launch_idle`] has its members begun and ended one by one.
+//! there it does not return. What the host holds of a domain is a process of its own like any other. It is a
+//! [`Child`](mullion_sip::process::Child) that ends as the domain has ended, by whatever signal. So kills, waits
+//! and restarts need nothing new. A domain of [`launch_idle`] has its members begun and ended one by one.
 
 pub use calls::{CALLS, Call, When};
 pub use child::{Member, enter};

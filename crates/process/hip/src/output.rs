@@ -3,8 +3,9 @@
 //! ```text
 //!   domain --pipe--> a thread of the host's: so many bytes a second --> the host's output, the host's errors
 //! ```
-//! A descriptor of the host's own output would be more than a way to say something: whoever has it can go back to earlier
-//! lines and overwrite them, or map the file. Nothing that was said is lost: who says more than is passed on waits.
+//! A descriptor of the host's own output would be more than a way to say something. Whoever has it can go back to
+//! earlier lines and overwrite them, or map the file. Nothing that was said is lost: who says more than is passed on
+//! waits.
 
 use std::io::{self, PipeReader, Read, Write, pipe};
 use std::os::fd::OwnedFd;

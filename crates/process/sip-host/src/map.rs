@@ -1,4 +1,4 @@
-//! Who may touch which memory, as `mullion map` paints it: processes are domains; pages of their heaps, stacks and
+//! Who may touch which memory, as `mullion map` paints it: processes are domains. Pages of their heaps, stacks and
 //! blocks of the exchange heap are regions, and so is what OS processes share.
 //!
 //! ```text
@@ -9,8 +9,8 @@
 //! ```
 //! No program has addresses that use those bits, so address spaces lie beside each other in one space, and one
 //! supervisor judges them all. What a domain says goes into its own part, which it owns, and nowhere else. What is
-//! shared is shown where the host knows it: memory that is common to all who share, and that of channels between two
-//! who both name it and have a link by the host's own list.
+//! shared is shown where the host knows it. That is memory that is common to all who share, and that of channels
+//! between two who both name it and have a link by the host's own list.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,7 @@
 //! From a host's header, untouched, and annotations beside it to an interface that policies of the word wall name.
 //!
-//! Types say what calls do with memory, where they can: a string that is constant is read to its end, a structure is read,
-//! or read and written, and a function is called. All else needs an annotation, or the function is left out.
+//! Types say what calls do with memory, where they can. A string that is constant is read to its end, a structure is
+//! read, or read and written, and a function is called. All else needs an annotation, or the function is left out.
 
 use crate::error::BindError;
 use lang_c::ast::{

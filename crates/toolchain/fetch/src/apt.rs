@@ -1,6 +1,5 @@
-//! Debian and Ubuntu packages, by apt-get, as any user: apt's lists and caches
-//! go to a private directory, and its sources are the system's own entries for
-//! the system's own release, with source packages switched on.
+//! Debian and Ubuntu packages, by apt-get, as any user. Apt's lists and caches go to a private directory. Its
+//! sources are the system's own entries for the system's own release, with source packages switched on.
 
 use crate::{FetchError, Source, run};
 use std::fs;

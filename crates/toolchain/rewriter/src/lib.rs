@@ -1,10 +1,9 @@
 //! Assembler text in, fault-isolated assembler text out.
 //!
-//! [`rewrite`] takes the AT&T assembler that a C or C++ compiler writes for
-//! x86-64 and answers with assembler of the same meaning whose accesses, calls
-//! and jumps cannot leave the window that it runs in, or touch no word that its
-//! domain may not. `docs/window.md` and `docs/word-form.md` say what these forms are. Nobody trusts this crate: the verifier reads the machine code
-//! that comes of it.
+//! [`rewrite`] takes the AT&T assembler that a C or C++ compiler writes for x86-64. It answers with assembler of the
+//! same meaning whose accesses, calls and jumps cannot leave the window that it runs in, or touch no word that its
+//! domain may not. `docs/window.md` and `docs/word-form.md` say what these forms are. Nobody trusts this crate: the
+//! verifier reads the machine code that comes of it.
 //!
 //! ```text
 //!  text -> lexer -> parser -> Unit -> flow  (what is still wanted where)

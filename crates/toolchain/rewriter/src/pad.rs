@@ -1,14 +1,12 @@
 //! Puts small loops, and the beginnings of blocks, into as few cache lines as they need.
 //!
-//! Processors fetch 64-byte lines, and walled instructions are longer than the
-//! compiler believed. To step from one line to the next costs about as much as a
-//! taken branch (`docs/benchmarks.md`): a small loop that lies across one line more
-//! than it needs takes up to twice the time, and so does code of many short blocks
-//! whose first instructions are in one line and whose first branch is in the next. So an
-//! innermost loop of at most two lines is moved to the next line if that saves
-//! one, and any other block if its first bytes lie across two. Only what the compiler
-//! itself has aligned: it does that where it means the code to be fast and
-//! expects control to come by a jump.
+//! Processors fetch 64-byte lines, and walled instructions are longer than the compiler believed. To
+//! step from one line to the next costs about as much as a taken branch (`docs/benchmarks.md`). A
+//! small loop that lies across one line more than it needs takes up to twice the time. So does code of
+//! many short blocks whose first instructions are in one line and whose first branch is in the next.
+//! So an innermost loop of at most two lines is moved to the next line if that saves one, and any
+//! other block if its first bytes lie across two. Only what the compiler itself has aligned: it does
+//! that where it means the code to be fast and expects control to come by a jump.
 
 use crate::length::{BRANCH_GROWTH, length};
 use std::collections::{BTreeMap, HashMap};

@@ -1,6 +1,6 @@
-//! Every row of the instruction table against the processor: each form that the
-//! assembler takes of it runs natively with random registers, flags and memory,
-//! and what it was seen to do must be what the table says it may do.
+//! Every row of the instruction table against the processor. Each form that the assembler takes of
+//! it runs natively with random registers, flags and memory. What it was seen to do must be what
+//! the table says it may do.
 //!
 //! `MULLION_STATES=N` runs each form in N states in place of 3; `MULLION_SEED=N` makes others.
 

@@ -22,10 +22,10 @@ pub const ABI_VERSION: u32 = 1;
 pub const WINDOW_SIZE: u64 = 1 << 32;
 /// Bytes at each end of a window that are never mapped.
 pub const GUARD_SIZE: u64 = 0x1_0000;
-/// Greatest magnitude of a displacement on an access whose base is a whole
-/// window pointer (`%r14` + 32 bits, `%r15`, or a pointer made from them), and
-/// of the sum of constant steps of `%r15` between two probes, in bytes. Twice
-/// this and the widest access (512) stay below [`GUARD_SIZE`].
+/// Greatest magnitude of a displacement on an access whose base is a whole window pointer (`%r14` +
+/// 32 bits, `%r15`, or a pointer made from them). It is also that of the sum of constant steps of
+/// `%r15` between two probes, in bytes. Twice this and the widest access (512) stay below
+/// [`GUARD_SIZE`].
 pub const MAX_DISPLACEMENT: i64 = 0x7000;
 
 /// Offset of the gate area.

@@ -1,8 +1,7 @@
 //! Paths of the program's, and which of the granted directories one leads into.
 //!
-//! A path is made absolute and its `.` and `..` are taken out by their names;
-//! the longest granted directory that is a prefix of it is chosen; the rest is left to the
-//! trusted half, whose kernel resolves it beneath that directory.
+//! A path is made absolute and its `.` and `..` are taken out by their names. The longest granted directory that is a
+//! prefix of it is chosen. The rest is left to the trusted half, whose kernel resolves it beneath that directory.
 
 use crate::errno::Errno;
 use alloc::format;

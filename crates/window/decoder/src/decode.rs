@@ -4,9 +4,8 @@
 //! [66 67 65 F0 F2 F3, each at most once] [REX] opcode [ModRM [SIB] [disp]] [imm]
 //! [67 65, each at most once]             VEX   opcode [ModRM [SIB] [disp]] [imm]
 //! ```
-//! Nothing else is decoded: other segment overrides, a prefix that the row has
-//! no use for, and a REX that is not the last prefix are all rejected, so that
-//! processors have nothing to disagree about.
+//! Nothing else is decoded. Other segment overrides, a prefix that the row has no use for, and a
+//! REX that is not the last prefix are all rejected. So processors have nothing to disagree about.
 //!
 //! This is where the verifier spends its time. What differs from one instruction
 //! to the next without a pattern (REX, the size of displacement and immediate)

@@ -14,16 +14,15 @@
 //! | `N` | r/m: not accessed | | `A` | the accumulator |
 //! | `I` | immediate | | `J` | branch displacement |
 //!
-//! Then a size: `b` 8 bits; `v` 16, 32 or 64 (prefix 66, W); `y` 32 or 64 (W);
-//! `d` 32 when a general register is written; for immediates `b`, `z` (32, or 16
-//! with prefix 66) and `v`. Then what happens to the operand: nothing said, it is
-//! read; `=` written; `+` read and written; `!` written, but perhaps not always,
-//! or not surely with zero extension (so nothing may rely on the upper half).
+//! Then a size: `b` 8 bits; `v` 16, 32 or 64 (prefix 66, W); `y` 32 or 64 (W); `d` 32 when a general register is
+//! written; for immediates `b`, `z` (32, or 16 with prefix 66) and `v`. Then what happens to the operand:
+//! nothing said, it is read; `=` written; `+` read and written; `!` perhaps written. With `!` zero extension is
+//! not sure, so nothing may rely on the upper half.
 //!
-//! Options: `/n` accepted values of the reg field; `reg`, `mem`, `rm0` forms;
-//! `w0 w1 l0 l1`, `rexb0`, bits of REX or VEX; `lock`, `rep`, `op16` accepted prefixes; `=ax` and so on, general
-//! registers written besides; `lazy`, the access may not happen; `is:x` a meaning
-//! that the checker knows ([`crate::row::Kind`]); `x87`, `mxcsr` for the statistics.
+//! Options: `/n` accepted values of the reg field; `reg`, `mem`, `rm0` forms; `w0 w1 l0 l1`, `rexb0`, bits of
+//! REX or VEX; `lock`, `rep`, `op16` accepted prefixes. `=ax` and so on, general registers written besides;
+//! `lazy`, the access may not happen; `is:x` a meaning that the checker knows ([`crate::row::Kind`]); `x87`,
+//! `mxcsr` for the statistics.
 //!
 //! The tests decode every opcode of every row, in register and memory form,
 //! with iced-x86, and compare length, operands, accesses and names.

@@ -28,7 +28,7 @@ pub enum Error {
     InHandler,
     /// A host function on this thread was left by `longjmp` or the like, and not by its return.
     #[error(
-        "a host function on this thread was left by a jump (longjmp) and did not return: no domain can be entered on the thread any more, \
+        "a host function on this thread was left by a jump (longjmp) and did not return; no domain can be entered on the thread any more, \
          and what its calls had begun is not ended; have host functions return an error"
     )]
     Abandoned,

@@ -1,9 +1,9 @@
 //! What is counted of a domain, over all its lives.
 //!
-//! What happens at every call is counted without a locked instruction: each thread that
-//! has a data stack of the domain adds to a [`Tally`] of its own, and who asks adds up
-//! the tallies. What is rare is counted in one place. Nothing is ever counted back, so a
-//! figure that is read while calls run is one of some moment since the reading began.
+//! What happens at every call is counted without a locked instruction: each thread that has a data stack
+//! of the domain adds to a [`Tally`] of its own. A reader adds up the tallies. What is rare is counted in
+//! one place. Nothing is ever counted back, so a figure that is read while calls run is one of some moment
+//! since the reading began.
 
 use crate::error::Error;
 use crate::fault::Cause;
@@ -16,9 +16,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Invocations that have begun: calls of the host, of other domains by links, of host
-    /// functions back into the domain; its constructors, and what it does when threads
-    /// come and end.
+    /// Invocations that have begun: calls of the host, of other domains by links, of host functions back
+    /// into the domain. Counted are its constructors, too, and what it does when threads come and end.
     pub calls: u64,
     /// Calls of host functions and of linked domains that it has made.
     pub host_calls: u64,

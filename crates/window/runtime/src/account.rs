@@ -1,10 +1,9 @@
 //! The time that all calls of a domain have together, by one of the clocks.
 //!
-//! Every call is charged for as long as it runs; calls that run at the same time,
-//! on several threads, are charged each. The watchdog adds up at
-//! every tick, and when nothing is left it stops all of them: so together they
-//! have what was granted, and each at most two ticks more and what the kernel takes
-//! to wake the watchdog and the thread. None is stopped early.
+//! Every call is charged for as long as it runs; calls that run at the same time, on several
+//! threads, are charged each. The watchdog adds up at every tick, and when nothing is left it stops
+//! all of them. So together they have what was granted. Each has at most two ticks more, and what
+//! the kernel takes to wake the watchdog and the thread. None is stopped early.
 
 use crate::clock::Clock;
 use crate::granted::Granted;

@@ -31,9 +31,9 @@ fn leave() {
     }
 }
 
-/// Gives back what the calling thread has of domains, and calls those that want to know, as the thread's
-/// end does: for a thread that is about to end, before it says that it has done its work. A call
-/// that comes nevertheless is the thread's first again. Nothing happens within a call.
+/// Gives back what the calling thread has of domains, and calls those that want to know, as the thread's end does.
+/// This is for a thread that is about to end, before it says that it has done its work. A call that comes
+/// nevertheless is the thread's first again. Nothing happens within a call.
 pub fn leave_thread() {
     if tcb::current().is_some_and(Tcb::is_outside) {
         leave();
@@ -49,11 +49,9 @@ pub(crate) fn current_or_new() -> Result<&'static Tcb, Error> {
     }
 }
 
-/// Makes the calling thread ready to enter domains, as its first call does: its
-/// alternate signal stack is in force, and the signals that the run time needs are
-/// open (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and the one of time limits).
-/// SIGSEGV is opened in the process's handlers without SA_ONSTACK too, as when the
-/// first domain is made.
+/// Makes the calling thread ready to enter domains, as its first call does. Its alternate signal stack is in force,
+/// and the signals that the run time needs are open (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and the one of time
+/// limits). SIGSEGV is opened in the process's handlers without SA_ONSTACK too, as when the first domain is made.
 ///
 /// For a host that changes either after the thread's first call, before the next one.
 ///

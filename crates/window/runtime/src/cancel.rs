@@ -1,11 +1,10 @@
 //! Calls that are ended from outside.
 //!
-//! A call that may be cancelled has a deadline of its own, which never comes: by that number it is
-//! told from all others of its thread (`watchdog`). While it runs, its thread is on the list of its
-//! [`Canceller`]. Who cancels copies the thread's present deadline to the block's STOP and sends the
-//! thread the signal of time limits; from then on the call ends as it would at such a limit. The
-//! watchdog does the same again at every tick, as the signal may come where the invocation cannot
-//! be ended, or hit one that was nested in it.
+//! A call that may be cancelled has a deadline of its own, which never comes: by that number it is told from all others
+//! of its thread (`watchdog`). While it runs, its thread is on the list of its [`Canceller`]. Who cancels copies the
+//! thread's present deadline to the block's STOP and sends the thread the signal of time limits. From then on the call
+//! ends as it would at such a limit. The watchdog does the same again at every tick, as the signal may come where the
+//! invocation cannot be ended, or hit one that was nested in it.
 //!
 //! Who hits whom is settled by the lock of the list:
 //!
@@ -15,9 +14,8 @@
 //! | runs | under the lock: for each thread on the list, reads its deadline and stops that |
 //! | ends: leaves the list, under the lock; then takes back the outer deadline | |
 //!
-//! So a deadline that is read belongs to the call, or to one that is nested in it; and once the call
-//! has left the list, nobody stops anything for it. What was stopped before is no deadline that the thread
-//! has again.
+//! So a deadline that is read belongs to the call, or to one that is nested in it. Once the call has left the list,
+//! nobody stops anything for it. What was stopped before is no deadline that the thread has again.
 
 use crate::attach::current_or_new;
 use crate::call::{CallError, NotReturned, Returned};

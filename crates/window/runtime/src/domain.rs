@@ -192,11 +192,10 @@ impl WindowDomain {
         cancel::over(cancellers, &mut call)
     }
 
-    /// From now on every thread calls `entry` before its first call of this
-    /// domain, with the number of its data stack (from 0) as the argument: there
-    /// the domain sets up what belongs to the thread, its thread pointer above
-    /// all. If it returns a negative error number (-4095 to -1), the thread's call is not
-    /// made ([`Error::ThreadStart`]). Until the domain is restarted.
+    /// From now on every thread calls `entry` before its first call of this domain, with the number of its
+    /// data stack (from 0) as the argument. There the domain sets up what belongs to the thread, its thread
+    /// pointer above all. If it returns a negative error number (-4095 to -1), the thread's call is not made
+    /// ([`Error::ThreadStart`]). Until the domain is restarted.
     ///
     /// # Errors
     /// [`Error::WrongDomain`].

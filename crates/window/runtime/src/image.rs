@@ -13,12 +13,10 @@
 //!                                   | heap (brk)      |
 //!                                   +-----------------+
 //! ```
-//! A mapping takes the kernel longer than a change of protection, and a page that is
-//! written nearly as long as that: so neighbours are mapped together, what is not code
-//! is made writable at once, and only pages with relocations are touched. The others
-//! are the file's until the domain writes to them.
-//! Windows of domains that have gone wait here, mapped and reset, for the next
-//! domain of the image.
+//! A mapping takes the kernel longer than a change of protection, and a page that is written nearly as
+//! long as that. So neighbours are mapped together, what is not code is made writable at once, and only
+//! pages with relocations are touched. The others are the file's until the domain writes to them.
+//! Windows of domains that have gone wait here, mapped and reset, for the next domain of the image.
 
 use crate::access::{Access, PAGE};
 use crate::assembly::uses;
@@ -267,10 +265,10 @@ impl ImageLayout {
         self
     }
 
-    /// Has every domain of the image keep its code in anonymous memory of its own, and
-    /// not in a mapping of the image's file: profilers look up the names of generated code
-    /// in anonymous memory only (`perf` in `/tmp/perf-PID.map`). It takes the memory of
-    /// the code, and the time to copy it, for each domain.
+    /// Has every domain of the image keep its code in anonymous memory of its own, and not in a mapping
+    /// of the image's file. Profilers look up the names of generated code in anonymous memory only
+    /// (`perf` in `/tmp/perf-PID.map`). It takes the memory of the code, and the time to copy it, for
+    /// each domain.
     #[must_use]
     pub fn in_anonymous_memory(mut self) -> Self {
         self.anonymous = true;

@@ -8,11 +8,10 @@
 //!
 //! Read `trampoline.s` first: it is the contract between the two sides.
 //!
-//! What the host must know: the run time owns the `%gs` base of the threads that
-//! enter domains, handles SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP in front
-//! of the host's own handlers, and uses one free real-time signal for time
-//! limits. A signal handler must not enter a domain, and in the child of a
-//! `fork` no domain may be entered.
+//! What the host must know: the run time owns the `%gs` base of the threads that enter domains. It
+//! handles SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP in front of the host's own handlers. It uses
+//! one free real-time signal for time limits. A signal handler must not enter a domain, and in the
+//! child of a `fork` no domain may be entered.
 
 mod access;
 mod account;

@@ -1,4 +1,4 @@
-//! Places whose contents are their relocations' addends, packed: a word with bit 0 clear is a
+//! Places whose contents are their relocations' addends, packed. A word with bit 0 clear is a
 //! place, and one with bit 0 set a map of the 63 words behind the last one, as in an ELF file's
 //! `DT_RELR`. So they take no more than the file's own table, and are gone through, never laid out.
 

@@ -12,10 +12,9 @@
 //! | (compiler barrier) | membarrier: every thread passes a full barrier |
 //! | look whether it is being changed; if not, go on | look at all places; if nobody is there, go on |
 //!
-//! Of the two, one sees the other: where the thread passes the barrier before its note,
-//! it looks later than that and sees the change; where behind, the change sees the note.
-//! Who wants to wait for users to leave closes it first ([`Used::close`]): new users are refused, those who
-//! use it already may use it again.
+//! Of the two, one sees the other. Where the thread passes the barrier before its note, it looks later than
+//! that and sees the change. Where behind, the change sees the note. Who wants to wait for users to leave
+//! closes it first ([`Used::close`]): new users are refused, those who use it already may use it again.
 //!
 //! Without membarrier (a kernel before 4.14, or a filter of system calls) every use has a
 //! full barrier of its own.

@@ -6,10 +6,10 @@
 //! 0x9000_1000   rw       r          rw         -
 //! 0x9000_2000   rw       -          r          r
 //! ```
-//! The pages of an object lie at the same offset of every window, in each with a
-//! protection of its own, and in the host. So an offset means the same to all,
-//! and as code in a domain uses the low 32 bits of an address only, a pointer into
-//! the object works in every domain that has the page, whoever made it.
+//! The pages of an object lie at the same offset of every window, in each with a protection of its
+//! own, and in the host. So an offset means the same to all. Code in a domain uses the low 32 bits
+//! of an address only. So a pointer into the object works in every domain that has the page,
+//! whoever made it.
 
 use crate::access::{Access, PAGE};
 use crate::domain::WindowDomain;

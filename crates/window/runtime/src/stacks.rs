@@ -1,8 +1,8 @@
 //! The data stacks of a domain.
 //!
-//! A thread leases a stack of a domain at its first call and keeps it until the
-//! thread ends or the domain does, so that a call takes none and gives none back.
-//! Stacks stay mapped when the domain is restarted or its window is used again.
+//! A thread leases a stack of a domain at its first call and keeps it until the thread ends or the domain
+//! does. So a call takes none and gives none back. Stacks stay mapped when the domain is restarted or its
+//! window is used again.
 
 use crate::access::{Access, PAGE};
 use crate::records::{Decided, Record, Wanted};

@@ -1,11 +1,10 @@
-//! What domains do when a thread of the host ends: each that the thread has called,
-//! and whose image has a function for that, is called once more, by that thread, in
-//! what is left of its time.
+//! What domains do when a thread of the host ends. Each that the thread has called, and whose image
+//! has a function for that, is called once more, by that thread, in what is left of its time.
 //!
-//! It is an ordinary invocation, limited in time, before anything of the thread is
-//! given back. A domain that has been restarted meanwhile is another life, of which
-//! the thread has nothing; one that has ended takes no calls; one that is gone, or
-//! that `restart` is at work on, is left alone (the handshake of `WindowDomain::restart`).
+//! It is an ordinary invocation, limited in time, before anything of the thread is given back. A
+//! domain that has been restarted meanwhile is another life, of which the thread has nothing. One
+//! that has ended takes no calls. One that is gone, or that `restart` is at work on, is left alone
+//! (the handshake of `WindowDomain::restart`).
 
 use crate::call::CallError;
 use crate::inner::Inner;

@@ -8,10 +8,10 @@
 //! invocation is stopped early. Late it may be by two ticks, the granularity of
 //! a deadline, and what the kernel takes to wake the watchdog and the thread.
 //!
-//! A deadline that has passed is copied to the block's STOP, and the thread is
-//! sent a signal, again at every tick until it has ended: the signal may come
-//! where the invocation cannot be ended (`trampoline.s`). No two deadlines of a
-//! thread are alike, so one that has been stopped cannot be mistaken for the next.
+//! A deadline that has passed is copied to the block's STOP, and the thread is sent a signal, again
+//! at every tick until it has ended. The signal may come where the invocation cannot be ended
+//! (`trampoline.s`). No two deadlines of a thread are alike, so one that has been stopped cannot be
+//! mistaken for the next.
 //!
 //! A limit on processor time is noted as what the thread's own clock may not reach. The
 //! watchdog reads that clock from its side. Such an invocation always has a deadline

@@ -10,9 +10,9 @@
 //!
 //! `crates/window/calls` says what each call of a program means. It is built from nothing, without the standard
 //! library, so all it reaches is what a [`mullion_calls::Program`] does for it. Here that is done, and whatever comes
-//! from there is checked: each name is resolved by the kernel so that it cannot lead out of its directory
-//! (`openat2` with `RESOLVE_BENEATH`), what is for reading only is not changed, what is neither file nor
-//! directory is not opened, and clocks are a grant.
+//! from there is checked. Each name is resolved by the kernel so that it cannot lead out of its directory (`openat2`
+//! with `RESOLVE_BENEATH`). What is for reading only is not changed, what is neither file nor directory is not
+//! opened, and clocks are a grant.
 //!
 //! Nothing here dereferences a pointer of the domain: each is a
 //! [`Claimed`](mullion_runtime::Claimed) that the domain's memory checks, and data

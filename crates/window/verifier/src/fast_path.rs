@@ -1,16 +1,15 @@
 //! The fast path: the commonest instructions.
 //!
-//! Nearly all instructions have one or two bytes of opcode, at most a prefix or two in
-//! front of it, and mean no more than their operands say, or are direct branches. For
-//! these a look into [`FACTS`], which are made of the table's rows at compile time,
-//! answers what there is to ask, and few steps are left. This way says yes, or nothing:
-//! whatever is not surely of this kind, whatever would break a rule, and memory operands
-//! in another form than assemblers write them are left to the slow path (`code.rs`), which
-//! finds the pass as it was.
+//! Nearly all instructions have one or two bytes of opcode, and at most a prefix or two in front of
+//! it. They mean no more than their operands say, or are direct branches. For these a look into
+//! [`FACTS`], which are made of the table's rows at compile time, answers what there is to ask, and
+//! few steps are left. This way says yes, or nothing. It leaves the rest to the slow path
+//! (`code.rs`), which finds the pass as it was. The rest is whatever is not surely of this kind,
+//! whatever would break a rule, and memory operands that assemblers write otherwise.
 //!
-//! So there is nothing here that the slow path does not say, and `fast_path_tests.rs` holds
-//! the one against the other: over all opcodes, prefixes and ModRM bytes and in many
-//! states of a line, either nothing has changed, or both do the same, to the last mark.
+//! So there is nothing here that the slow path does not say, and `fast_path_tests.rs` holds the one
+//! against the other. Over all opcodes, prefixes and ModRM bytes and in many states of a line,
+//! either nothing has changed, or both do the same, to the last mark.
 //!
 //! Two things make it fast. What differs between instructions without a pattern (REX,
 //! SIB, which register) is computed, since a branch on it would be mispredicted; what is

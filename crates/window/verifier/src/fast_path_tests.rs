@@ -1,5 +1,5 @@
-//! The fast path against the slow path: over all opcodes, prefixes, ModRM bytes and what may
-//! be known, either it leaves the pass as it was, or both do the same.
+//! The fast path against the slow path. Over all opcodes, prefixes, ModRM bytes and what may be
+//! known, either it leaves the pass as it was, or both do the same.
 
 use crate::code::{Code, Pass};
 use crate::line::{Check, Line, Value};

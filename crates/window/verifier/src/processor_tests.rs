@@ -1,6 +1,6 @@
-//! What the pass accepts, on the processor itself: each encoding is single-stepped by `step.c`, and
-//! must be as long as decoded, access what its operand says and nothing else, leave alone what it is
-//! not said to write, and zero-extend what is believed to be.
+//! What the pass accepts, on the processor itself. Each encoding is single-stepped by `step.c`. It
+//! must be as long as decoded, and access what its operand says and nothing else. It must leave
+//! alone what it is not said to write, and zero-extend what is believed to be.
 //!
 //! `MULLION_STEPS=1000000 cargo test --release -p mullion-verifier --lib processor -- --nocapture`
 //! steps a million encodings, `MULLION_SEED=N` others.

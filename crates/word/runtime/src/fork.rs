@@ -4,7 +4,7 @@
 //! when a call has a limit. While the process is copied nobody changes the table.
 //!
 //! Locks of single domains are not taken. If another thread is just then in a call of one that has something to decide,
-//! the copy may wait for ever when it uses that domain; as after any `fork` of a process with several threads.
+//! the copy may wait for ever when it uses that domain. So it is after any `fork` of a process with several threads.
 
 use crate::core::Core;
 use crate::memory::lock;

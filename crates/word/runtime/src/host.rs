@@ -57,10 +57,10 @@ impl Host {
         Ok(Host(()))
     }
 
-    /// Sees to it that calls can be ended in the calling thread. A thread's first call does the same. A thread that later
-    /// blocks SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP, or switches its alternate signal stack off, calls this before
-    /// its next call of a domain; so does the destructor of a thread-local, because Rust's standard library has switched
-    /// the stack off by then. Otherwise a fault of the domain may end the process.
+    /// Sees to it that calls can be ended in the calling thread. A thread's first call does the same. A thread that
+    /// later blocks SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP, or switches its alternate signal stack off, calls this
+    /// before its next call of a domain. So does the destructor of a thread-local, because Rust's standard library has
+    /// switched the stack off by then. Otherwise a fault of the domain may end the process.
     ///
     /// # Errors
     /// The system refuses memory.
@@ -204,9 +204,10 @@ impl Host {
         Ok(())
     }
 
-    /// Lets a domain call addresses that it has not by name: a host's structures have pointers to functions. Each entry is
-    /// the address of the call, a name for reports, where the call goes (the same address, or a function that stands for
-    /// it), and what the call means. Every call of this makes a table anew that stays, so it is for few calls of many entries.
+    /// Lets a domain call addresses that it has not by name: a host's structures have pointers to functions. Each entry
+    /// is the address of the call, a name for reports, where the call goes, and what the call means. A call goes to the
+    /// same address, or to a function that stands for it. Every call of this makes a table anew that stays, so it is
+    /// for few calls of many entries.
     ///
     /// # Safety
     /// Functions are at the addresses where calls go, as long as the domain lives. They may be called with any arguments

@@ -1,5 +1,5 @@
-//! What was granted for a call stays in the table when the call is over, as long as no code of the domain runs: the next
-//! call may grant the same. So a call that repeats the one before it writes nothing.
+//! What was granted for a call stays in the table when the call is over, as long as no code of the domain runs. The
+//! next call may grant the same. So a call that repeats the one before it writes nothing.
 //!
 //! ```text
 //!   call, grants p        over          call, grants p          over        call, grants q
@@ -27,7 +27,7 @@
 //! taken back already: `owner` says so, under the lock.
 //!
 //! A thread gets the bias after a number of calls with grants between which nobody else had it, if nobody else is
-//! inside: it sets the bias and looks at the depths of the others, who set their depth and look at the bias, with the
+//! inside. It sets the bias and looks at the depths of the others. They set their depth and look at the bias, with the
 //! same barrier between.
 
 use crate::core::Core;

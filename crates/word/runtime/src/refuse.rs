@@ -4,8 +4,8 @@ use crate::gates::here;
 use crate::thread;
 use std::sync::atomic::Ordering;
 
-/// For a function of the host that a module has called, on the same thread: the module's call ends as soon as the function
-/// returns, as if a policy had refused it, and the report says `what`. The function's result is seen by nobody.
+/// For a function of the host that a module has called, on the same thread. The module's call ends as soon as the
+/// function returns, as if a policy had refused it. The report says `what`. The function's result is seen by nobody.
 ///
 /// Modules that the function calls meanwhile are not concerned. Outside of such a function it has no effect.
 pub fn refuse(what: impl Into<String>) {

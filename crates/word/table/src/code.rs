@@ -27,8 +27,8 @@ pub enum CodeError {
 }
 
 /// Code whose accesses are checked. The *checked ranges* are the addresses of instructions that run after a check has
-/// read the shadow and before its access has been made, the instruction of the access itself included. Whoever
-/// makes this is trusted; it will be the verifier.
+/// read the shadow and before its access has been made. The instruction of the access is one of them. Whoever makes
+/// this is trusted; it will be the verifier.
 #[derive(Clone, Debug)]
 pub struct Code {
     text: Range<usize>,

@@ -1,5 +1,5 @@
-//! Libraries that modules use besides httpd and APR. Their state holds addresses that they follow, so it is never in a module's
-//! memory: a stream of zlib's is a copy of ours, of which the module sees how far it has come.
+//! Libraries that modules use besides httpd and APR. Their state holds addresses that they follow, so it is never in a
+//! module's memory. A stream of zlib's is a copy of ours, of which the module sees how far it has come.
 
 use crate::apr;
 use crate::call::mediate;

@@ -1,6 +1,6 @@
-//! Brigades and buckets. Modules change the rings of buckets themselves, by macros, and call the functions of buckets' types by
-//! their addresses. So a module has rings of its own: each bucket and brigade of the core's that it may use is shown as a copy in
-//! the module's memory, and what it does with the copies is carried out when they come back.
+//! Brigades and buckets. Modules change the rings of buckets themselves, by macros, and call the functions of buckets'
+//! types by their addresses. So a module has rings of its own. Each bucket and brigade of the core's that it may use is
+//! shown as a copy in the module's memory. What it does with the copies is carried out when they come back.
 //!
 //! ```text
 //!   core's brigade ──(show)──► copies in the module's memory ──(take back)──► core's brigade

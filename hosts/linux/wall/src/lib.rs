@@ -7,7 +7,7 @@
 //!   kernel ──► mullion_linux_function ──► a gate, which the kernel calls as any other function
 //! ```
 //!
-//! The kernel is one thread of its host process. It calls everything here, and every gate, with its interrupts held: so
+//! The kernel is one thread of its host process. It calls everything here, and every gate, with its interrupts held. So
 //! one thread of the kernel at a time is in here, and goes out again before another one runs.
 
 mod kernel;

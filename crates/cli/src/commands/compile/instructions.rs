@@ -1,9 +1,9 @@
 //! How many instructions a call runs at most: the longest way through the compiler's own assembler text.
 //!
-//! A text without a way back has a longest way. A way back is a loop that the judge has counted: it wrote a mark into
-//! the loop's body, with the rounds, and the compiler keeps each mark as often as the source says. So what can come to
-//! itself again (a component of the graph) runs its longest way between two marks, once more than it meets marks.
-//! The rewriter's checks are not counted, and neither is what runs in the host.
+//! A text without a way back has a longest way. A way back is a loop that the judge has counted. It wrote a mark into
+//! the loop's body, with the rounds. The compiler keeps each mark as often as the source says. So what can come to
+//! itself again (a component of the graph) runs its longest way between two marks, once more than it meets marks. The
+//! rewriter's checks are not counted, and neither is what runs in the host.
 
 use mullion_judge::MARK;
 use mullion_trust::elastic::Elastic;

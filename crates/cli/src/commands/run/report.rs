@@ -1,8 +1,8 @@
 //! The report of a fault: what happened, where in the source, and by which way.
 //!
-//! Names and lines come from the image's own debug information, which its
-//! author wrote: it is read by a parser in a safe language, only after a fault,
-//! and printed with its control characters escaped.
+//! Names and lines come from the image's own debug information, which its author wrote. It is read
+//! by a parser in a safe language, only after a fault, and printed with its control characters
+//! escaped.
 
 use crate::output::say;
 use mullion_host::{Attempt, Cause};

@@ -1,4 +1,4 @@
-//! Values that can be copied and not looked at, and members that cannot be written: each place that a function of the
+//! Values that can be copied and not looked at, and members that cannot be written. Each place that a function of the
 //! program reads or writes, with its types filled in.
 
 use crate::told::Told;

@@ -1,8 +1,8 @@
 //! A coroutine in a place that does not move, and its ways to end.
 //!
 //! A coroutine of a process that is ended is never unwound: nothing on its stack is dropped, and the stack
-//! goes back to the pool. This is sound for the stack's own frames because nothing outside refers to them:
-//! scoped threads and borrowed statics do not exist between threads of a process, endpoints and blocks refer
+//! goes back to the pool. This is sound for the stack's own frames because nothing outside refers to them.
+//! Scoped threads and borrowed statics do not exist between threads of a process; endpoints and blocks refer
 //! to tables, and waiters are numbers. What the frames owned is returned by the end of the process.
 
 use std::cell::Cell;

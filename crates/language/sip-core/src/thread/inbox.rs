@@ -10,8 +10,8 @@
 //! ([`Bed::Bell`]). Whoever rouses it there changes that word and wakes; a hostile peer may put the old value back just
 //! before the worker sleeps on it. Then `asleep` stays ROUSED, and the watch wakes it again.
 //!
-//! Entries are numbers of places that never go away, each in the list at most once, so nothing is allocated
-//! and a list that is taken whole has no ABA problem.
+//! Entries are numbers of places that never go away, each in the list at most once. So nothing is allocated and a list
+//! that is taken whole has no ABA problem.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};

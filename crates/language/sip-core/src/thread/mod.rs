@@ -5,7 +5,7 @@
 //!                                          timers         |
 //!                     signals: endless loop, fault ------> the process ends, nothing of it runs again
 //! ```
-//! A thread stays on the worker where it was started: compilers keep addresses of thread-local variables
+//! A thread stays on the worker where it was started. Compilers keep addresses of thread-local variables
 //! across calls, so a coroutine that has run must not move to another OS thread.
 
 mod begin;

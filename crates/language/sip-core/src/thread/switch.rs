@@ -8,12 +8,12 @@
 //!   | where it goes on  <- top     |     | `begin`                     <- top |
 //! ```
 //! A stack that does not run is its `top`. Every way onto one is the same: take `top` as the stack pointer, pop an
-//! address and jump there. The other registers are the compiler's to keep, which knows that these pieces of
-//! assembly change all of them; only `rbx` and `rbp` it cannot give away, so they are on the stack.
+//! address and jump there. The other registers are the compiler's to keep, which knows that these pieces of assembly
+//! change all of them. Only `rbx` and `rbp` it cannot give away, so they are on the stack.
 //!
-//! Nothing here calls or returns. A processor guesses where a `ret` goes by the calls that it has seen; a switch by
-//! `call` and `ret` leaves it with those of another stack, and each return after the switch is guessed wrong.
-//! Frames below `begin` cannot be unwound: a panic is caught above it (`process::panic::contain`).
+//! Nothing here calls or returns. A processor guesses where a `ret` goes by the calls that it has seen. A switch by
+//! `call` and `ret` leaves it with those of another stack, and each return after the switch is guessed wrong. Frames
+//! below `begin` cannot be unwound: a panic is caught above it (`process::panic::contain`).
 
 use std::arch::{asm, naked_asm};
 use std::cell::Cell;

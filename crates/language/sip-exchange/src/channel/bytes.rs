@@ -1,8 +1,7 @@
 //! Messages as bytes, at an end whose contract the compiler of its holder does not know.
 //!
-//! A message is held against the contract as one from another OS process is (`remote::bridge`): it must be one that
-//! this side may send in this state, and its bytes a payload of it. What has arrived is written down as bytes, and
-//! dropped.
+//! A message is held against the contract as one from another OS process is (`remote::bridge`): this side may send
+//! it in this state, and its bytes are a payload of it. What has arrived is written down as bytes, and dropped.
 
 use std::mem::MaybeUninit;
 use std::ops::Deref;

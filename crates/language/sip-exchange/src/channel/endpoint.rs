@@ -359,8 +359,8 @@ impl<C: Contract, const SIDE: usize, S: Receives<SIDE>> Arrived<C, SIDE, S> {
     /// Takes the message's payload, and goes on to the next state.
     ///
     /// # Panics
-    /// It is another message; or, with [`HeapError::Limit`], the payload has blocks and the process holds more than it may
-    /// already; or, with [`HeapError::Refused`], the payload has an end of a channel that the process may not have.
+    /// It is another message. Or, with [`HeapError::Limit`], the payload has blocks and the process holds more than it
+    /// may already. Or, with [`HeapError::Refused`], the payload has an end of a channel that the process may not have.
     #[inline(always)]
     pub fn take<M>(self) -> (M::Payload, Endpoint<C, SIDE, M::Next>)
     where

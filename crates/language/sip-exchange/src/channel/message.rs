@@ -6,10 +6,10 @@
 //!   Info::of::<C>()                              digest, room and visitors, from the same payload types
 //! ```
 //! [`contract!`](crate::contract) writes implementations of the traits below and nothing else that is unsafe. A program
-//! can give the name `mullion_sip` to a crate of its own. Then some names in the macro's code are not ours. So each fact
-//! is stated once, and in a place where a trait of this crate says what types are allowed:
-//! a payload's type is [`Message::Payload`], and sending, receiving, digest and room follow from it. If the trait that
-//! the program names is another one, no [`Endpoint`](super::endpoint::Endpoint) of ours has anything to do with it.
+//! can give the name `mullion_sip` to a crate of its own. Then some names in the macro's code are not ours. So each
+//! fact is stated once, and in a place where a trait of this crate says what types are allowed. A payload's type is
+//! [`Message::Payload`], and sending, receiving, digest and room follow from it. If the trait that the program names is
+//! another one, no [`Endpoint`](super::endpoint::Endpoint) of ours has anything to do with it.
 
 use std::marker::PhantomData;
 

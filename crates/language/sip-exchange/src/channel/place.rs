@@ -9,8 +9,8 @@
 //! ```
 //! An endpoint is a handle of its place, which is on its owner's list like any block: a place that is leaked is
 //! still closed when its process ends. What matters to a side is in its place, where the peer cannot write. A
-//! slot's word is the message's count (from 1) above its number: a receiver knows from the slot alone whether
-//! its next message is there, so a message travels in one cache line, and neither side reads the other's counts.
+//! slot's word is the message's count (from 1) above its number. A receiver knows from the slot alone whether
+//! its next message is there. So a message travels in one cache line, and neither side reads the other's counts.
 //!
 //! Two endpoints whose holders live on one OS thread need no fence: neither can run while the other does. Who
 //! is where is written on the thread itself whenever an endpoint leaves or arrives, so no thread can be wrong

@@ -6,9 +6,9 @@
 //!           RETURNED            nobody has it; its maker takes it when it needs one
 //!   here    1 while this member has it
 //! ```
-//! What is written into a block before it is lent or returned is seen by who takes it then: the word orders it, whichever
-//! way its number goes. `here` is set before the word is changed, and reset before a block is returned and after it is lent:
-//! so at no time both say that nobody has a block that somebody has, and it can come again at once.
+//! What is written into a block before it is lent or returned is seen by who takes it then: the word orders it,
+//! whichever way its number goes. `here` is set before the word is changed, and reset before a block is returned and
+//! after it is lent. So at no time both say that nobody has a block that somebody has, and it can come again at once.
 //!
 //! A sweep after a death, a giver that takes back and a taker may meet at one word: one of them gets it.
 //! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`).

@@ -8,8 +8,8 @@
 //!   └─ counters         blocks made, and blocks returned
 //! ```
 //! Each member makes blocks in a part of its own of every span. A block that was sent belongs to the receiver, who may
-//! send it on; who drops it, if it is another's make, *returns* it: notes in the table that nobody has it, and
-//! its maker finds it there when it needs one.
+//! send it on. A receiver that drops a block of another's make *returns* it: it notes in the table that nobody has it,
+//! and its maker finds it there when it needs one.
 //!
 //! Every member can write all of it, so nothing of it is relied on. What is in blocks are values of which any bytes
 //! are one. Where a block is, how long a vector, whose list it is on: that is in memory of our own. A block that

@@ -11,8 +11,8 @@ use super::visitor::Visitor;
 /// A type whose handles (boxes, vectors and endpoints in the exchange heap) can be found.
 ///
 /// # Safety
-/// `visit` visits each handle that the value holds directly, once; [`Handles::HOLDS`] is true if there can be
-/// any; the value holds nothing else of its process, and nothing but its handles needs to be dropped.
+/// `visit` visits each handle that the value holds directly, once. [`Handles::HOLDS`] is true if there can be any. The
+/// value holds nothing else of its process, and nothing but its handles needs to be dropped.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent to another process",
     label = "not exchangeable",

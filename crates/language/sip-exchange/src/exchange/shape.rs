@@ -130,8 +130,8 @@ impl<T> Shape<T> {
         }
     }
 
-    /// Bytes of stack that the visit of a value with so many fields takes at most, in code without optimisation,
-    /// and without what its fields' visits take: a name for each field, and what every function takes.
+    /// Bytes of stack that the visit of a value with so many fields takes at most, in code without optimisation.
+    /// The visits of its fields take more. There is a name for each field, and what every function takes.
     pub const fn frame(fields: u32) -> u32 {
         192 + 16 * fields
     }

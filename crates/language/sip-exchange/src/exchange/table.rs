@@ -63,9 +63,9 @@ impl Table {
         all
     }
 
-    /// The member with this part is over, and nobody has the part yet: the large blocks that it has made give their memory
-    /// back to the system, but for those that others have. (Of small ones there can be hundreds of thousands: whoever gets
-    /// the part uses them again.)
+    /// The member with this part is over, and nobody has the part yet. The large blocks that it has made give their
+    /// memory back to the system, but for those that others have. (Of small ones there can be hundreds of thousands:
+    /// whoever gets the part uses them again.)
     pub fn discard(&self, file: BorrowedFd<'_>, part: u8) {
         self.each_made(part.into(), |id| {
             let large = id.class().bytes() >= PUNCHED_FROM;

@@ -1,5 +1,5 @@
-//! Processes, their pages, stacks and blocks of the exchange heap as the supervisor's domains and regions, so that
-//! one picture and one audit show them with every other kind of domain.
+//! Processes, their pages, stacks and blocks of the exchange heap as the supervisor's domains and regions. So one
+//! picture and one audit show them with every other kind of domain.
 //!
 //! The kernel's own tables and lists decide, since they are what processes work with; the supervisor judges what they
 //! say. It refuses a page that two processes claim, and a page that lies outside. Workers are asked one after another,

@@ -3,10 +3,10 @@
 //! ```text
 //!   process A -- endpoint == Foreign -- Bridge --- line in shared memory --- Bridge -- Foreign == endpoint -- process B
 //! ```
-//! A bridge runs no thread. Who sends pumps: the message goes from the local queue to the line before `send`
-//! returns. Who is told by a bell pumps: a message goes from the line into the local queue, and its receiver
-//! is woken. What comes out of the line is held against the contract first: the message must be one that the
-//! peer may send in this state, and its bytes a payload of it. If not, the channel ends, and it is reported.
+//! A bridge runs no thread. Who sends pumps: the message goes from the local queue to the line before `send` returns.
+//! Who is told by a bell pumps: a message goes from the line into the local queue, and its receiver is woken. What
+//! comes out of the line is held against the contract first. The peer may send this message in this state, and its
+//! bytes are a payload of it. If not, the channel ends, and it is reported.
 //!
 //! The bridge of an endpoint that has come in a message waits for its line; `travel` gives it one, and others.
 
@@ -80,8 +80,8 @@ pub enum JoinError {
     NotStarted,
 }
 
-/// Joins the process that has the other end of a channel to a peer in another OS process, who joins the other
-/// side of the same contract over the same link and memory. The channel is in its first state on both sides.
+/// Joins the process that has the other end of a channel to a peer in another OS process. The peer joins the other side
+/// of the same contract over the same link and memory. The channel is in its first state on both sides.
 ///
 /// # Errors
 /// The end is closed then.

@@ -7,7 +7,7 @@
 //!        D                          B
 //! ```
 //! An endpoint is sent only in a state in which it is to send. So nothing is on its way to it, and what it has sent
-//! before is in line 1 when A gives that up: D reads line 1 to its end, and then goes on with line 2.
+//! before is in line 1 when A gives that up. D reads line 1 to its end, and then goes on with line 2.
 
 use std::sync::Arc;
 

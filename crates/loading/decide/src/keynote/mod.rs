@@ -8,15 +8,12 @@
 //!   requesters, attributes, values --> Store::query --> Answer: value, chain
 //! ```
 //!
-//! A *policy* assertion is trusted because of where it comes from; a
-//! *credential* counts only when its signature is that of its authorizer. The
-//! answer is the least fixpoint over the delegation graph, computed upwards
-//! from the requesters through an index by licensee, so that what is not
-//! related to the request costs nothing.
+//! A *policy* assertion is trusted because of where it comes from; a *credential* counts only when its signature is
+//! that of its authorizer. The answer is the least fixpoint over the delegation graph, computed upwards from the
+//! requesters through an index by licensee. So what is not related to the request costs nothing.
 //!
-//! Nothing here recurses deeper than [`bounds::NESTING`], every size is bounded
-//! before it is used, and whatever a text can make long is paid for out of the
-//! request's [`Work`] before it is done: the text may come from an enemy.
+//! Nothing here recurses deeper than [`bounds::NESTING`], every size is bounded before it is used. Whatever a text can
+//! make long is paid for out of the request's [`Work`] before it is done: the text may come from an enemy.
 
 pub mod bounds;
 #[allow(

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 /// Which signature algorithms count.
 ///
-/// Ed25519 always does. RSA is for credentials of other implementations, and
-/// off unless asked for; SHA-1 can be collided, so a signature with it proves
-/// little about a text that an enemy had a hand in.
+/// Ed25519 always does. RSA is for credentials of other implementations, and off unless asked for.
+/// SHA-1 can be collided, so a signature with it proves little about a text that an enemy had a
+/// hand in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Algorithms {
     /// `sig-rsa-sha1-*`, RFC 2792.
@@ -36,10 +36,9 @@ pub(super) enum Key {
 impl Principal {
     /// Normalises an identifier.
     ///
-    /// Encodings of one key become the same principal. An identifier whose
-    /// algorithm is not known, or whose bits are not of it, is opaque: its
-    /// bits are compared as they stand, the name of the algorithm without
-    /// regard to case (RFC 2704, section 9.2 and the examples of section 6).
+    /// Encodings of one key become the same principal. An identifier whose algorithm is not known,
+    /// or whose bits are not of it, is opaque. Its bits are compared as they stand, the name of the
+    /// algorithm without regard to case (RFC 2704, section 9.2 and the examples of section 6).
     #[must_use]
     pub fn new(identifier: &[u8]) -> Principal {
         let opaque = |canonical: Vec<u8>| Principal {

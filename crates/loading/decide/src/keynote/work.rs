@@ -1,8 +1,8 @@
 //! The work of a request: one budget over everything in it.
 //!
-//! Whatever a text of a stranger can make long takes a `&mut Work`, and pays before it does a
-//! thing: so nothing can be done that was not paid for, and no second budget can be had. A unit is
-//! about a nanosecond of a release build; docs/trust.md has what was measured.
+//! Whatever a text of a stranger can make long takes a `&mut Work`, and pays before it does a thing. So
+//! nothing can be done that was not paid for, and no second budget can be had. A unit is about a
+//! nanosecond of a release build; docs/trust.md has what was measured.
 
 /// What is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

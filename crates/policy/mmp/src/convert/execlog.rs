@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Two things are missing. The length of an instruction is the distance to the next one, if that is at most the
-//! longest instruction, and otherwise follows from its first bytes, where they are those of a jump, a call or a
+//! longest instruction. Otherwise it follows from its first bytes, where they are those of a jump, a call or a
 //! return. The size of an access is what the map says.
 
 use super::follower::{Follower, Kind};

@@ -1,13 +1,12 @@
 //! The protection lookaside buffer: a fully associative ternary memory of blocks of permissions.
 //!
-//! An entry's tag has "don't care" bits at its low end, so it answers for an aligned power-of-two
-//! range (Mondrix, section 5.2.3), and its domain number keeps domains apart without a flush on a
-//! cross-domain call. Entries of the stack write table carry a mark, because a process switch flushes
-//! exactly those.
+//! An entry's tag has "don't care" bits at its low end, so it answers for an aligned power-of-two range
+//! (Mondrix, section 5.2.3). Its domain number keeps domains apart without a flush on a cross-domain
+//! call. Entries of the stack write table carry a mark, because a process switch flushes exactly those.
 //!
 //! No two entries of a domain overlap: a refill first drops what lies inside the new block. So at most
-//! one entry matches an address, and a small direct-mapped *guess* of where it is can be checked against
-//! the entry's own tag and gives exactly what a search gives, sooner.
+//! one entry matches an address. A small direct-mapped *guess* of where it is can be checked against the
+//! entry's own tag and gives exactly what a search gives, sooner.
 
 use crate::access::{MachineAccess, Perm};
 use crate::table::MemoryBlock;

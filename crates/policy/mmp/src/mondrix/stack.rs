@@ -1,6 +1,6 @@
 //! The stack write table: one bit for each word of a thread's stack (Mondrix, section 2.3).
 //!
-//! The registers (`sb`, `fb`, `sl`) answer for the current frame and for reads of earlier frames; what
+//! The registers (`sb`, `fb`, `sl`) answer for the current frame and for reads of earlier frames. What
 //! they do not allow, a store into an earlier frame, is looked up here, and the answer is cached in the
 //! protection lookaside buffer. A table is a flat bit vector over the stack, so a walk is one load.
 

@@ -1,8 +1,8 @@
 //! What the paper measured, to stand beside a run's own rows.
 
-/// The rows of the paper that stand beside this run's, from Mondrix, Tables 5 to 8: benchmark; cycles in
-/// billions, slowdown, Mbot, Mtop, Kern; XD, calls in millions, Cy/Ca, self; free memory used; PLB time and
-/// miss rate. Percentages as the paper prints them.
+/// The rows of the paper that stand beside this run's, from Mondrix, Tables 5 to 8. They have: benchmark;
+/// cycles in billions, slowdown, Mbot, Mtop, Kern; XD, calls in millions, Cy/Ca, self; free memory used;
+/// PLB time and miss rate. Percentages as the paper prints them.
 pub const PAPER: [PaperRow; 4] = [
     PaperRow {
         name: "config-xemacs",

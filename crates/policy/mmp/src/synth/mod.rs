@@ -3,9 +3,10 @@
 //! The program looks like the paper's: a kernel in domain 1 that owns all memory, and modules in domains
 //! of their own below it, each with text, data and entry points. Everybody's exported functions carry
 //! switch gates for the global group and for their own domain, and return gates at their ends. The kernel
-//! exports some memory to a group that all modules join (the paper's inodes), lends buffers to modules for
-//! the length of a call (its network packets and disk blocks), and allocates objects for who calls it
-//! (`perm_alloc`). Callers open words of their stack to callees now and then. Several threads take turns.
+//! exports some memory to a group that all modules join (the paper's inodes). It lends buffers to modules
+//! for the length of a call (the paper's network packets and disk blocks). It allocates objects for who
+//! calls it (`perm_alloc`). Callers open words of their stack to callees now and then. Several threads
+//! take turns.
 //!
 //! Time is counted in instructions, of which the paper's machine completes one in a cycle: a rate per
 //! kilocycle is a rate per thousand instructions.

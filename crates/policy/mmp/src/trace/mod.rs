@@ -1,7 +1,7 @@
 //! The trace format `.mmt`: a header, blocks of events with a checksum each, an end. `docs/trace-format.md`
 //! describes it byte by byte.
 //!
-//! What is read is an allegation: every length is bounded before it is used, every block is checked before
+//! What is read is an allegation. Every length is bounded before it is used, every block is checked before
 //! it is decoded, and every event is checked before it is handed on. No input makes the reader panic or
 //! take more than two blocks of memory.
 

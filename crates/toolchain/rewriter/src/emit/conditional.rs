@@ -1,10 +1,9 @@
 //! Conditional moves that were better a branch.
 //!
-//! gcc makes conditional moves of a short block when all that it moves is at
-//! hand. Without `%r11`, `%r14` and `%r15` more of it is in spill slots, and then
-//! a load, and what is done at an address, wait for the comparison, where a
-//! branch would have been predicted: a merge of lists took twice the time. So a
-//! run of moves on one condition that loads from the stack becomes a block again.
+//! gcc makes conditional moves of a short block when all that it moves is at hand. Without `%r11`,
+//! `%r14` and `%r15` more of it is in spill slots. Then a load, and what is done at an address,
+//! wait for the comparison, where a branch would have been predicted. A merge of lists took twice
+//! the time. So a run of moves on one condition that loads from the stack becomes a block again.
 
 use super::{Emitter, put};
 use crate::operand::{Operand, number};

@@ -1,6 +1,6 @@
-//! What is known about registers within a straight line, by the verifier's
-//! rules: which ones are zero-extended, which scratch registers hold the
-//! zero-extended lower half of another, and which ones were found to point into the window.
+//! What is known about registers within a straight line, by the verifier's rules. That is which ones are
+//! zero-extended, which scratch registers hold the zero-extended lower half of another, and which ones were found to
+//! point into the window.
 
 use crate::operand::{Gpr, Mem, Operand, Set, integer, number};
 use crate::table::{Class, Role};

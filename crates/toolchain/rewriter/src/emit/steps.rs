@@ -1,6 +1,6 @@
-//! Counting: a number in memory goes down by one at each place that a run passes again and
-//! again if it never ends, and where it would be less than 0 the run traps. The same
-//! input so ends at the same instruction, however fast the machine is.
+//! Counting. A number in memory goes down by one at each place that a run passes again and again if
+//! it never ends. Where it would be less than 0 the run traps. The same input so ends at the same
+//! instruction, however fast the machine is.
 //!
 //! Such places are the entries of functions, the targets of backward branches, and all that an
 //! indirect branch may go to, the points where `setjmp` returns among them. Every circle that

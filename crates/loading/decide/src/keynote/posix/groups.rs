@@ -1,6 +1,6 @@
-//! What the groups of a match hold, by the rule of POSIX: within the longest of the leftmost
-//! matches each part, from left to right, takes the longest text that lets the others match; a
-//! group that is repeated holds its last repetition; of alternatives that match the same text the
+//! What the groups of a match hold, by the rule of POSIX. Within the longest of the leftmost
+//! matches each part, from left to right, takes the longest text that lets the others match. A
+//! group that is repeated holds its last repetition. Of alternatives that match the same text the
 //! first counts.
 //!
 //! For each part the places are known from which the others can reach the end: one reading of the

@@ -1,8 +1,8 @@
 //! The memory that permission tables and gate tables live in, counted word by word.
 //!
 //! Everything that the supervisor's bottom half reads or writes, and everything that the hardware
-//! loads on a miss, is a word in here, so that sizes, write traffic and cache behaviour come from
-//! one place. Allocations are powers of two, as the tables are.
+//! loads on a miss, is a word in here. So sizes, write traffic and cache behaviour come from one
+//! place. Allocations are powers of two, as the tables are.
 
 use std::collections::HashMap;
 
