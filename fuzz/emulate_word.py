@@ -3,7 +3,7 @@
 
 Input: a file of lines, as crates/word/verifier/tests/emulated.rs writes them. Each module is run from every body and every
 label, with random registers, in unicorn (a program of its own: it is GPL, and nothing of it is linked into Mullion).
-There is a small table: blocks of the domain's own, shared ones, one of which every third word is anything. What must hold:
+There is a small table, with lines: blocks of the domain's own, shared ones, one of which every third word is anything. What must hold:
 
   memory   every access is to words that the table allows, to the module itself, or to the data stack; the table is only
            read, by %gs; the control stack is used by call and ret only; with protection write, reads go anywhere
@@ -30,6 +30,7 @@ except ImportError:
     sys.exit(3)
 
 SHADOW = 1 << 41
+LINE = 64
 OWN = 0xC123
 MODULE = 0x5000_0000
 SPACE = 0x2_0000
@@ -79,10 +80,14 @@ class Machine:
             size = {MODULE: SPACE, STACK_LOW: STACK_END - STACK_LOW, CONTROL: CONTROL_SIZE}.get(at, 0x1000)
             start = SHADOW + at // 2 & ~0xFFF
             end = SHADOW + (at + size) // 2 + 0xFFF & ~0xFFF
-            try:
-                uc.mem_map(start, end - start, data)
-            except UcError:
-                pass  # Two share a page of the shadow.
+            first = SHADOW - (at + size) // LINE * 2 - 0x200 & ~0xFFF
+            last = SHADOW - at // LINE * 2 + 0x11FF & ~0xFFF
+            # Two may share a page of the shadow or of the lines.
+            for page in [*range(start, end, 0x1000), *range(first, last, 0x1000)]:
+                try:
+                    uc.mem_map(page, 0x1000, data)
+                except UcError:
+                    pass
         self.map = SHADOW + OWN * 65537
         uc.mem_map(self.map & ~0xFFF, 0x1_2000, data)
         self.numbers = {}
@@ -91,6 +96,9 @@ class Machine:
                 self.number(block + 4 * word, number_of(kind, word))
         for address in range(STACK_LOW, STACK_END, 4):
             self.number(address, OWN)
+        for block in BLOCKS:
+            self.lines(block, block + 0x1000)
+        self.lines(STACK_LOW, STACK_END)
         for number, right in MAP.items():
             uc.mem_write(self.map + number, bytes([right]))
         uc.hook_add(UC_HOOK_BLOCK, self.block)
@@ -102,6 +110,13 @@ class Machine:
     def number(self, address, number):
         self.numbers[address // 4] = number
         self.uc.mem_write(SHADOW + address // 4 * 2, struct.pack("<H", number))
+
+    def lines(self, start, end):
+        """Writes the numbers of lines: that of all their words, or 0."""
+        for line in range(start // LINE, end // LINE):
+            found = {self.numbers.get(word, 0) for word in range(line * LINE // 4, (line + 1) * LINE // 4)}
+            number = found.pop() if len(found) == 1 else 0
+            self.uc.mem_write(SHADOW - 2 * (line + 1), struct.pack("<H", number))
 
     def fail(self, what):
         if self.failure is None:
@@ -204,6 +219,13 @@ class Machine:
                 self.numbers[MODULE // 4 + word] = number
                 shadow[2 * word:2 * word + 2] = struct.pack("<H", number)
         uc.mem_write(SHADOW + MODULE // 2, bytes(shadow))
+        lines = bytearray(SPACE // LINE * 2)
+        for line in range(SPACE // LINE):
+            cells = shadow[32 * line:32 * line + 32]
+            if cells == cells[:2] * 16:
+                place = len(lines) - 2 * line - 2
+                lines[place:place + 2] = cells[:2]
+        uc.mem_write(SHADOW - 2 * ((MODULE + SPACE) // LINE), bytes(lines))
         for slot in range(64):
             uc.mem_write(MODULE + slots_at + 8 * slot, struct.pack("<Q", STUBS + 16 * slot)) if slot in self.slots else None
 

@@ -9,6 +9,9 @@ pub const VERSION: u32 = 1;
 /// Bytes of a word, the grain of permissions (Mondrix, section 2.1).
 pub const WORD: u64 = 4;
 
+/// Bytes of a line, all of which have one number or which have none: the grain of the lines in front of the shadow.
+pub const LINE: u64 = 64;
+
 /// Addresses of user programs have so many bits.
 pub const ADDRESS_BITS: u32 = 47;
 
@@ -29,6 +32,10 @@ pub const MAPS_END: u64 = OWN_LAST as u64 * MAP_STRIDE + 0x1_0000;
 pub const CLOSED_FIRST: u64 = (MAPS_FIRST * 2) & !0xfff;
 /// The end of [`CLOSED_FIRST`]'s range.
 pub const CLOSED_END: u64 = (MAPS_END * 2 + 0xfff) & !0xfff;
+
+/// Bytes in front of the shadow that have the numbers of lines, two bytes each: the line of the lowest addresses is the
+/// last one, so that the line with the number `n` is at `2 * (n + 1)` bytes in front of the shadow.
+pub const LINES_BYTES: u64 = 2 << (ADDRESS_BITS - LINE.trailing_zeros());
 
 /// Bits of a map.
 pub mod right {

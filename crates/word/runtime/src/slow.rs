@@ -428,7 +428,7 @@ fn invoke(
         let before = (Words::now(), thread.words);
         // The callee begins with the host's, whatever the caller has made of them.
         match theirs {
-            true => thread.words.load(),
+            true => thread.words.load_behind_a_domain(),
             false => thread.words = before.0,
         }
         words = Some(before);
@@ -441,7 +441,7 @@ fn invoke(
         watchdog::end(inner, timed);
     }
     if let Some((now, before)) = words {
-        now.load();
+        now.load_behind_a_domain();
         if let Ok(thread) = thread::this() {
             thread.words = before;
         }
@@ -491,7 +491,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     if words.is_some()
         && let Ok(thread) = thread::this()
     {
-        thread.words.load();
+        thread.words.load_behind_a_domain();
     }
     let none = FunctionPolicy::default();
     let outcome = match &import.policy {

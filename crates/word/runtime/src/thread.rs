@@ -63,6 +63,22 @@ impl Words {
             asm!("ldmxcsr [{}]", in(reg) &raw const self.mxcsr, options(nostack));
         }
     }
+
+    /// The same behind code of a domain. It may have left the stack of the x87 full, and the next value on it would be
+    /// none. No value is returned there.
+    pub(crate) fn load_behind_a_domain(self) {
+        // SAFETY: it empties the stack of the x87, where nobody but the domain has anything: compiled code has nothing
+        // there at a call.
+        unsafe {
+            asm!(
+                "fnclex", "emms",
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                options(nostack, nomem),
+            );
+        }
+        self.load();
+    }
 }
 
 /// Its memory, and what it has to give back.

@@ -601,6 +601,50 @@ fn the_host_computes_with_its_own_control_words() {
     assert!(divides() > 0.3);
 }
 
+/// A host that computes with the x87: 1, unless its stack is full.
+extern "C" fn one_of_the_x87() -> u64 {
+    let (mut value, one) = (0_f64, 1_f64);
+    // SAFETY: a value more on the stack of the x87, and off again.
+    unsafe {
+        std::arch::asm!(
+            "fld qword ptr [{one}]", "fstp qword ptr [{value}]",
+            one = in(reg) &raw const one, value = in(reg) &raw mut value,
+            out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+            out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+            options(nostack),
+        );
+    }
+    // What does not fit there is not a number.
+    u64::from(value == 1.0)
+}
+
+#[test]
+fn a_module_leaves_the_stack_of_the_x87_empty() {
+    let ones = "    fld1\n".repeat(8);
+    let text = format!(
+        "
+    import  one
+    gate    fill
+{ones}    mov     $7, %eax
+    ret
+    gate    ask
+{ones}    call    stub.one
+    ret
+stub.one:
+    jmp     *slot.one(%rip)"
+    );
+    let host = Host::new().unwrap();
+    let module = Module::new("ones", &verify(build("ones", &text)).unwrap()).unwrap();
+    // SAFETY: it takes nothing.
+    let policy = unsafe { Policy::new().offer("one", one_of_the_x87 as *const () as usize, None) };
+    let domain = host.load(&module, policy).unwrap();
+    // Behind a return, and behind a call of the host.
+    assert_eq!(function::<Fn0>(&domain, "fill")(), 7);
+    assert_eq!(one_of_the_x87(), 1);
+    assert_eq!(function::<Fn0>(&domain, "ask")(), 1);
+    assert_eq!(one_of_the_x87(), 1);
+}
+
 #[test]
 fn a_module_computes_with_the_host_s_control_words_not_with_its_caller_s() {
     let host = Host::new().unwrap();

@@ -1,24 +1,35 @@
 //! The memory of the table: reserved addresses that cost nothing until they are written.
 //!
 //! ```text
+//!   G - LINES_BYTES              lines, 4 TiB: two bytes for each 64 bytes of it, the last addresses first
 //!   G                            shadow, 64 TiB: two bytes for each word of the 47-bit address space
 //!   G + MAPS_FIRST..MAPS_END     in its place: the maps, a byte for each number, MAP_STRIDE from one to the next
 //!   CLOSED_FIRST..CLOSED_END     the addresses whose shadow the maps are in the place of: nothing is mapped there
 //! ```
 //!
+//! A line's number is that of all of its words, or 0: then it says nothing of them. It is 0 before any of its words
+//! changes. So a check that asks lines finds no right that the words do not have, and changes nothing about when a right
+//! is gone.
+//!
 //! All of it is private memory: a copy of the process (`fork`) has a table of its own.
 
 use crate::access::Access;
-use mullion_word_abi::{ADDRESS_BITS, CLOSED_END, CLOSED_FIRST, MAP_STRIDE, OWN_FIRST, OWN_LAST};
+use mullion_word_abi::{
+    ADDRESS_BITS, CLOSED_END, CLOSED_FIRST, LINE, LINES_BYTES, MAP_STRIDE, OWN_FIRST, OWN_LAST,
+    WORD,
+};
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use thiserror::Error;
 
 /// Words that the shadow covers.
 pub(crate) const WORDS: u64 = 1 << (ADDRESS_BITS - 2);
 
 const SHADOW_BYTES: usize = 2 << (ADDRESS_BITS - 2);
+
+/// Words of a line.
+const WORDS_OF_LINE: u64 = LINE / WORD;
 
 /// A byte for each number.
 const MAP_BYTES: usize = 1 << 16;
@@ -111,6 +122,20 @@ impl Mapping {
         let base = base.cast();
         Ok(Mapping { base, bytes })
     }
+
+    /// Two of it: the first so many bytes, and the rest. Each ends by itself.
+    fn split(self, bytes: usize) -> (Mapping, Mapping) {
+        let whole = std::mem::ManuallyDrop::new(self);
+        let first = Mapping {
+            base: whole.base,
+            bytes,
+        };
+        let rest = Mapping {
+            base: whole.base.wrapping_add(bytes),
+            bytes: whole.bytes - bytes,
+        };
+        (first, rest)
+    }
 }
 
 impl Drop for Mapping {
@@ -124,6 +149,8 @@ impl Drop for Mapping {
 /// does not look into, because checked code reads while the supervisor writes.
 #[derive(Debug)]
 pub(crate) struct Space {
+    /// In front of the shadow, without a gap.
+    lines: Mapping,
     shadow: Mapping,
     closed: Mapping,
 }
@@ -139,20 +166,26 @@ impl Space {
         let closed = close()?;
         let both = libc::PROT_READ | libc::PROT_WRITE;
         let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let shadow = Mapping::new("shadow", SHADOW_BYTES, both, private, -1)?;
+        let bytes = LINES_BYTES as usize + SHADOW_BYTES;
+        let both = Mapping::new("shadow", bytes, both, private, -1)?;
         // A huge page for a granted word would be a thousand times what is shared. It is advice: a kernel
         // without huge pages refuses it, and needs none.
         // SAFETY: the range is the mapping just made.
-        unsafe { libc::madvise(shadow.base.cast(), SHADOW_BYTES, libc::MADV_NOHUGEPAGE) };
+        unsafe { libc::madvise(both.base.cast(), bytes, libc::MADV_NOHUGEPAGE) };
         // A core file of it would be as long as the address space.
         // SAFETY: the range is the mapping just made, and the call only changes what a core file has.
-        unsafe { libc::madvise(shadow.base.cast(), SHADOW_BYTES, libc::MADV_DONTDUMP) };
-        Ok(Space { shadow, closed })
+        unsafe { libc::madvise(both.base.cast(), bytes, libc::MADV_DONTDUMP) };
+        let (lines, shadow) = both.split(LINES_BYTES as usize);
+        Ok(Space {
+            lines,
+            shadow,
+            closed,
+        })
     }
 
     /// Whether permissions on the words from `first` to before `end` can be in the table.
     pub(crate) fn enforces(&self, first: u64, end: u64) -> bool {
-        let own = [&self.shadow, &self.closed].map(|mapping| {
+        let own = [&self.lines, &self.shadow, &self.closed].map(|mapping| {
             let at = mapping.base as u64;
             at / 4..(at + mapping.bytes as u64) / 4
         });
@@ -225,11 +258,59 @@ impl Space {
     fn fill_part(&self, first: u64, end: u64, number: u16) {
         let from = self.shadow.base.wrapping_add(2 * first as usize);
         let bytes = 2 * (end - first) as usize;
+        // No line says more than its words at any time: stores are seen in their order.
+        self.clear_lines(first / WORDS_OF_LINE, end.div_ceil(WORDS_OF_LINE));
         if number == 0 && bytes >= GIVE_BACK {
             self.give_back(from, bytes);
         } else {
             fill(from.cast(), bytes / 2, number);
         }
+        let lines = first.div_ceil(WORDS_OF_LINE)..end / WORDS_OF_LINE;
+        // Nobody asks whether a line has another number than an own one.
+        if number >= OWN_FIRST && lines.start < lines.end {
+            let count = (lines.end - lines.start) as usize;
+            fill(self.cells_of_lines(lines.end).cast(), count, number);
+        }
+    }
+
+    /// Where the numbers of the lines before `end` are, the last one first.
+    fn cells_of_lines(&self, end: u64) -> *mut u8 {
+        self.shadow.base.wrapping_sub(2 * end as usize)
+    }
+
+    /// The lines from `first` to before `end` say nothing. Most say nothing before, and are not written.
+    fn clear_lines(&self, first: u64, end: u64) {
+        let (from, bytes) = (self.cells_of_lines(end), 2 * (end - first) as usize);
+        if bytes >= GIVE_BACK {
+            return self.give_back(from, bytes);
+        }
+        let mut done = 0;
+        while done < bytes {
+            let at = from.wrapping_add(done);
+            if (at as usize).is_multiple_of(8) && bytes - done >= 8 {
+                // SAFETY: eight aligned bytes of the lines, by the callers' bounds; only atomic accesses are made there.
+                let four = unsafe { AtomicU64::from_ptr(at.cast()) };
+                if four.load(Ordering::Relaxed) != 0 {
+                    four.store(0, Ordering::Release);
+                }
+                done += 8;
+            } else {
+                // SAFETY: two aligned bytes of the lines, by the callers' bounds; only atomic accesses are made there.
+                let one = unsafe { AtomicU16::from_ptr(at.cast()) };
+                if one.load(Ordering::Relaxed) != 0 {
+                    one.store(0, Ordering::Release);
+                }
+                done += 2;
+            }
+        }
+    }
+
+    /// The number of the line of a word.
+    #[cfg(test)]
+    fn line(&self, word: u64) -> u16 {
+        let at = self.cells_of_lines(word / WORDS_OF_LINE + 1);
+        // SAFETY: the line of a word below `WORDS`; only atomic accesses are made there.
+        unsafe { AtomicU16::from_ptr(at.cast()) }.load(Ordering::Acquire)
     }
 
     /// Zeros, and for whole pages no memory.
@@ -238,7 +319,7 @@ impl Space {
         let pages = (bytes - head) / PAGE * PAGE;
         let (start, tail) = (from.wrapping_add(head), bytes - head - pages);
         fill(from.cast(), head / 2, 0);
-        // SAFETY: whole pages of the shadow, a private mapping without a file: they read as zeros from then on.
+        // SAFETY: whole pages of lines or shadow, a private mapping without a file: they read as zeros from then on.
         let done = unsafe { libc::madvise(start.cast(), pages, libc::MADV_DONTNEED) };
         if done != 0 {
             fill(start.cast(), pages / 2, 0);
@@ -298,7 +379,7 @@ fn occupant() -> String {
 /// From so many cells on the wide stores are worth their beginning and end.
 const LONG: usize = 256;
 
-/// Writes `number` into `count` cells of the shadow. Only for cells inside it.
+/// Writes `number` into `count` cells of lines or shadow. Only for cells inside them.
 fn fill(mut to: *mut u16, mut count: usize, number: u16) {
     let store = |to: *mut u16| {
         // SAFETY: inside the shadow, by the callers' bounds; only atomic accesses are made there.
@@ -369,5 +450,53 @@ fn fill(mut to: *mut u16, mut count: usize, number: u16) {
     for _ in 0..count % 8 {
         store(to);
         to = to.wrapping_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A random walk: whatever was written, a line with a number has it in all of its words.
+    #[test]
+    fn a_line_says_what_all_of_its_words_say() {
+        let space = Space::reserve().expect("reserving");
+        let base = 0x1_2345_6780_u64 / 4 * 4;
+        let (mut state, mut named) = (7_u64, 0);
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for _ in 0..2000 {
+            let first = base + random(400);
+            let end = first + random(120);
+            let number = [0, 7, OWN_FIRST, OWN_LAST][random(4) as usize];
+            space.fill(first, end, number);
+            for line in base / WORDS_OF_LINE..(base + 520) / WORDS_OF_LINE + 1 {
+                let number = space.line(line * WORDS_OF_LINE);
+                let words = line * WORDS_OF_LINE..(line + 1) * WORDS_OF_LINE;
+                let same = words.clone().all(|word| space.number(word) == number);
+                assert!(number == 0 || same, "line {line:#x} says {number:#x}");
+                named += u64::from(number != 0);
+            }
+        }
+        assert!(named > 10_000, "{named} lines had a number");
+    }
+
+    /// Large pieces go another way.
+    #[test]
+    fn lines_of_large_pieces_and_of_the_last_word() {
+        let space = Space::reserve().expect("reserving");
+        let words = (GIVE_BACK as u64) * WORDS_OF_LINE;
+        space.fill(0, 2 * words, OWN_FIRST);
+        assert_eq!((space.line(0), space.line(words)), (OWN_FIRST, OWN_FIRST));
+        space.fill(5, words + 5, 0);
+        let found =
+            [0, 16, words, words + 16, 2 * words - 1, 2 * words].map(|word| space.line(word));
+        assert_eq!(found, [0, 0, 0, OWN_FIRST, OWN_FIRST, 0]);
+        space.fill(WORDS - 16, WORDS, OWN_FIRST);
+        assert_eq!(space.line(WORDS - 1), OWN_FIRST);
+        space.fill(WORDS - 1, WORDS, 5);
+        assert_eq!(space.line(WORDS - 1), 0);
     }
 }

@@ -374,7 +374,7 @@ impl<'a> Pass<'a> {
         let both = |range: &Range<i64>| {
             range.start.max(compares.covered.start)..range.end.min(compares.covered.end)
         };
-        // Whole words, if the operand's address is a multiple of four.
+        // Whole words, if the operand's address is a multiple of four. Of a line, four bytes at least are behind it then.
         let words = compares.covered.end + 3;
         let aligned = (points.read.end.min(words), points.write.end.min(words));
         self.mark(position, compares.end);

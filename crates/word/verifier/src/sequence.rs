@@ -5,6 +5,7 @@
 //!
 //! ```text
 //!   check   lea  shr  ( cmp  jne )+                        the access behind it relies on it
+//!   lines   lea  not  sar  ( cmp  jne )+                   the same, of 64 bytes at once
 //!   points  ( lea  shr  movzwl  testb  je )+ jmp trap      the last je and jmp may be one jne
 //!   enter   mov  shr  movzwl  testb  je                    an indirect call or jump relies on it
 //!   label   mov  shr  movzwl  testb  je  mov  add  jne     an indirect jump relies on it
@@ -24,6 +25,9 @@ use std::ops::Range;
 pub(crate) const R11: u8 = 11;
 /// `shr $2, %r11`.
 const SHR: [u8; 4] = [0x49, 0xc1, 0xeb, 0x02];
+/// `not %r11` and `sar $6, %r11`: minus the line's number, and one less.
+const LINE: [u8; 7] = [0x49, 0xf7, 0xd3, 0x49, 0xc1, 0xfb, 0x06];
+const _: () = assert!(abi::LINE == 1 << LINE[6]);
 /// `and $12, %r11d` and `xor $12, %r11d`: zero if both rights are there, to execute and to enter.
 const BOTH: [u8; 8] = [0x41, 0x83, 0xe3, 0x0c, 0x41, 0x83, 0xf3, 0x0c];
 const _: () = assert!(right::EXECUTE | right::ENTER == 0x0c);
@@ -73,6 +77,13 @@ impl Operand {
     fn is_checkable(&self) -> bool {
         ![R11, R14, RSP, RIP].contains(&self.base) && ![R11, R14, R15].contains(&self.index)
     }
+}
+
+/// Of what the numbers are that a check compares.
+#[derive(Clone, Copy)]
+enum Grain {
+    Word,
+    Line,
 }
 
 /// The compares of a check.
@@ -195,6 +206,14 @@ impl<'a> View<'a> {
         first: &Instruction,
     ) -> Option<Result<Sequence, Broken>> {
         let shr = position + usize::from(first.length);
+        if self.rest(shr).starts_with(&LINE) {
+            let look = self.decode(shr + LINE.len()).ok()?;
+            let found = first.row.kind == Kind::Lea && is_compare(&look) && !look.narrow;
+            return found.then(|| {
+                self.compares(position, first, Grain::Line)
+                    .map(Sequence::Compares)
+            });
+        }
         if !self.rest(shr).starts_with(&SHR) {
             let near = first.row.kind == Kind::Lea && first.base == RIP;
             return self
@@ -209,7 +228,10 @@ impl<'a> View<'a> {
         }
         let lea = first.row.kind == Kind::Lea;
         if is_compare(&look) {
-            return lea.then(|| self.compares(position, first).map(Sequence::Compares));
+            return lea.then(|| {
+                self.compares(position, first, Grain::Word)
+                    .map(Sequence::Compares)
+            });
         }
         if !is_look(&look) {
             return None;
@@ -227,18 +249,27 @@ impl<'a> View<'a> {
         })
     }
 
-    fn compares(&self, position: usize, lea: &Instruction) -> Result<Compares, Broken> {
+    fn compares(
+        &self,
+        position: usize,
+        lea: &Instruction,
+        grain: Grain,
+    ) -> Result<Compares, Broken> {
         let operand = Operand::of(lea);
         if !operand.is_checkable() {
             return Err((position, Rule::CheckOperand));
         }
-        let mut end = position + usize::from(lea.length) + SHR.len();
+        let (shift, bytes) = match grain {
+            Grain::Word => (SHR.len(), abi::WORD as i64),
+            Grain::Line => (LINE.len(), abi::LINE as i64),
+        };
+        let mut end = position + usize::from(lea.length) + shift;
         let mut found: Option<Compares> = None;
         let near = i64::from(operand.displacement);
         while let Ok(compare) = self.decode(end)
             && is_compare(&compare)
         {
-            let (distance, words) = (i64::from(compare.displacement), i64::from(compare.size) / 2);
+            let (distance, count) = (i64::from(compare.displacement), i64::from(compare.size) / 2);
             let jump_at = end + usize::from(compare.length);
             let broken = Err((end, Rule::CheckForm));
             if distance % 2 != 0 {
@@ -247,8 +278,14 @@ impl<'a> View<'a> {
             let Some((jump, cold)) = self.conditional(jump_at, 5) else {
                 return Err((jump_at, Rule::CheckForm));
             };
-            // The last three bytes of the words are lost: the operand's address need not be a multiple of four.
-            let covered = near + 2 * distance..near + 2 * distance + 4 * words - 3;
+            // Which of them is the first one: lines lie the other way around.
+            let first = match grain {
+                Grain::Word => distance / 2,
+                Grain::Line => 1 - count - distance / 2,
+            };
+            // The last bytes are lost: the operand's address need not be where a word or a line begins.
+            let start = near + bytes * first;
+            let covered = start..start + bytes * (count - 1) + 1;
             end = jump_at + usize::from(jump.length);
             match &mut found {
                 None => {
@@ -261,7 +298,7 @@ impl<'a> View<'a> {
                     });
                 }
                 Some(first) => {
-                    if first.covered.end + 3 != covered.start || first.cold != cold {
+                    if first.covered.end + bytes - 1 != covered.start || first.cold != cold {
                         return broken;
                     }
                     first.covered.end = covered.end;

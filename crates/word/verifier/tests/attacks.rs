@@ -23,6 +23,7 @@ fn attempts() -> Vec<Attempt> {
     for text in [
         include_str!("attacks/accesses.txt"),
         include_str!("attacks/checks.txt"),
+        include_str!("attacks/lines.txt"),
         include_str!("attacks/stack.txt"),
         include_str!("attacks/control.txt"),
     ] {

@@ -31,6 +31,8 @@ const BAD: &[&str] = &[
     "hot (%rdi), r14d, 9f\n8: addq %rcx, %rdi\nmovl %eax, (%rdi)\nret\n9: cold2 (%rdi), 3(%rdi), 2, 8b",
     // An unaligned word.
     "hot (%rdi), r14w, 9f\n8: movl %eax, (%rdi)\nret\n9: cold1 (%rdi), 2, 8b",
+    // The line of the operand, and another one.
+    "line (%rdi), r14d, 9f\n8: movl %eax, 0x1000(%rdi)\nret\n9: cold2 (%rdi), 3(%rdi), 2, 8b",
     "jmp *%rax",
     "call *%rax\nret",
     "movw $0xc123, %gs:(%rdi)\nret",

@@ -137,3 +137,60 @@ fn the_end_of_every_prefix_of_a_file_is_harmless() {
         }
     }
 }
+
+/// A check of lines, with points from `first` on, and accesses behind it.
+fn lines(compares: &str, first: i64, accesses: &str) -> bool {
+    let points = |number: i64| {
+        let refuse = if number < 63 { "je refuse" } else { "jne back" };
+        format!("look \"{}(%rdi)\", 2\n{refuse}\n", first + 4 * number)
+    };
+    let points: String = (0..64).map(points).collect();
+    let text = format!(
+        "lea (%rdi), %r11\nnot %r11\nsar $6, %r11\n{compares}\nback: {accesses}\nret\ncold: {points}refuse: refuse\n"
+    );
+    verify(support::assemble(&text).bytes).is_ok()
+}
+
+#[test]
+fn a_check_of_lines_covers_what_it_must_wherever_in_a_line_the_address_is() {
+    let compare = |own: &str, at: i64| format!("cmp %{own}, %gs:{at}(%r11,%r11)\njne cold\n");
+    let (one, two, four) = (compare("r14w", 0), compare("r14d", -2), compare("r14", -6));
+    let six = four.clone() + &compare("r14d", -10);
+    // The first byte that is covered, and the one behind the last.
+    for (compares, first, end) in [
+        (&one, 0, 1),
+        (&compare("r14w", -8), 256, 257),
+        (&two, 0, 65),
+        (&compare("r14d", 0), -64, 1),
+        (&compare("r14d", 2), -128, -63),
+        (&four, 0, 193),
+        (&compare("r14", 0), -192, 1),
+        (&six, 0, 321),
+    ] {
+        let byte = |at: i64| format!("movb %al, {at}(%rdi)");
+        assert!(lines(compares, first - 4, &byte(first)), "{compares}");
+        assert!(lines(compares, end - 128, &byte(end - 1)), "{compares}");
+        assert!(!lines(compares, first - 4, &byte(first - 1)), "{compares}");
+        assert!(!lines(compares, end - 128, &byte(end)), "{compares}");
+    }
+    assert!(lines(&two, 0, "movups %xmm0, 49(%rdi)"));
+    assert!(!lines(&two, 0, "movups %xmm0, 50(%rdi)"));
+    // Four bytes of the last line at least, once the address is a multiple of four.
+    assert!(lines(
+        &two,
+        0,
+        "movaps %xmm0, 48(%rdi)\nmovl %eax, 64(%rdi)"
+    ));
+    assert!(!lines(
+        &two,
+        0,
+        "movaps %xmm0, 48(%rdi)\nmovl %eax, 65(%rdi)"
+    ));
+    assert!(!lines(
+        &two,
+        0,
+        "movl %eax, 64(%rdi)\nmovaps %xmm0, 48(%rdi)"
+    ));
+    assert!(lines(&two, 0, "movaps %xmm0, 52(%rdi)"));
+    assert!(!lines(&two, 0, "movaps %xmm0, 56(%rdi)"));
+}

@@ -62,6 +62,9 @@ __asm__(".text\n"
 static void number(const void *from, uint64_t bytes, uint16_t value) {
     uint64_t first = (uint64_t)from >> 2, end = ((uint64_t)from + bytes + 3) >> 2;
     uint16_t *words = (uint16_t *)shadow;
+    // A line has the number of all of its words, or none.
+    for (uint64_t line = first / 16; line < (end + 15) / 16; line++)
+        words[-1 - (int64_t)line] = line * 16 >= first && line * 16 + 16 <= end ? value : 0;
     for (; first < end; first++)
         words[first] = value;
 }
@@ -131,9 +134,10 @@ int main(int count, char **arguments, char **environment) {
     arguments += 1 + strict, count -= 1 + strict;
     if (count < 1)
         die("which module?");
-    shadow = mmap(0, 64ull << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    shadow = mmap(0, 68ull << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (shadow == MAP_FAILED)
         die("no room for the shadow");
+    shadow += 4ull << 40; // Behind the numbers of lines.
     uint8_t *map = shadow + OWN * 65537;
     map[0] = strict ? 0 : READ | WRITE;
     map[OWN] = READ | WRITE;

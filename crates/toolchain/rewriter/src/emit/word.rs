@@ -11,13 +11,16 @@ use crate::operand::{Gpr, Mem, Operand, Segment, number};
 use crate::table::{Class, Role};
 use crate::unit::{Instruction, Position, prefix};
 use crate::{Reason, WordProtection, width};
-use mullion_word_abi::{MAX_DISPLACEMENT, STACK_REGION, THREAD_POINTER_SLOT, WORD, right};
+use mullion_word_abi::{LINE, MAX_DISPLACEMENT, STACK_REGION, THREAD_POINTER_SLOT, WORD, right};
 use std::fmt::Write;
 
 /// So many instructions are looked at for accesses that one check can serve: what a loop is unrolled to.
 const FAR_AHEAD: usize = 96;
 /// A check is not made for more bytes than this at once.
 const MOST: i64 = 128;
+/// Where words would take so many compares, lines are compared. Fewer bytes are often all of a block that the host granted by
+/// itself, whose lines are not all the domain's: such a check would always look at single points.
+const MANY: i64 = 5;
 /// From the last byte of the data stack's region to the thread pointer.
 const TO_THREAD_POINTER: i64 = THREAD_POINTER_SLOT as i64 - (STACK_REGION as i64 - 1);
 
@@ -188,22 +191,37 @@ impl<'u> Emitter<'u> {
         let (back, refuse) = (self.labels - 1, self.labels);
         let cold = self.trap_of(self.at, cold(operand, bytes, write, back, refuse));
         put!(self, "leaq\t{}, %r11", operand(0));
-        put!(self, "shrq\t$2, %r11");
-        let (mut place, mut words) = (0, words);
-        while words > 0 {
-            let (compared, suffix, own) = match words {
+        let lines = (words + 3) / 4 >= MANY;
+        let mut left = if lines {
+            put!(self, "notq\t%r11");
+            put!(self, "sarq\t$6, %r11");
+            // What begins anywhere in a line reaches so many bytes further.
+            (bytes + 2 * (LINE as i64 - 1)) / LINE as i64
+        } else {
+            put!(self, "shrq\t$2, %r11");
+            words
+        };
+        let mut place = 0;
+        while left > 0 {
+            let (compared, suffix, own) = match left {
                 1 => (1, "w", "%r14w"),
                 2 => (2, "l", "%r14d"),
                 _ => (4, "q", "%r14"),
             };
-            if place == 0 {
+            // A line's number lies in front of that of the line below it.
+            let at = if lines {
+                2 - 2 * (place + compared)
+            } else {
+                2 * place
+            };
+            if at == 0 {
                 put!(self, "cmp{suffix}\t{own}, %gs:(%r11,%r11)");
             } else {
-                put!(self, "cmp{suffix}\t{own}, %gs:{place}(%r11,%r11)");
+                put!(self, "cmp{suffix}\t{own}, %gs:{at}(%r11,%r11)");
             }
             put!(self, "jne\t.Lmullion{cold}");
-            place += 2 * compared;
-            words -= compared;
+            place += compared;
+            left -= compared;
         }
         let _ = writeln!(self.out, ".Lmullion{back}:");
         if let Some(delta) = flags {

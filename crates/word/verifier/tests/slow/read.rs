@@ -91,6 +91,20 @@ impl Reader<'_> {
         (fits && shr.len() == 4 && plain).then_some(shr.next_ip())
     }
 
+    /// `not` and `sar`, in the one encoding of assemblers.
+    fn lined(&self, address: u64) -> Option<u64> {
+        let not = self.at(address)?;
+        let sar = self.at(not.next_ip())?;
+        let fits = not.code() == Code::Not_rm64
+            && is_r11(&not)
+            && sar.code() == Code::Sar_rm64_imm8
+            && is_r11(&sar)
+            && sar.immediate8() == 6;
+        let plain = |at: u64| self.bytes[(at - self.base) as usize..].starts_with(&[0x49]);
+        let short = not.len() == 3 && sar.len() == 4;
+        (fits && short && plain(address) && plain(not.next_ip())).then_some(sar.next_ip())
+    }
+
     pub(super) fn jump(&self, address: u64, wanted: Mnemonic) -> Option<(u64, u64)> {
         let jump = self.at(address)?;
         (jump.mnemonic() == wanted).then_some((jump.near_branch_target(), jump.next_ip()))
@@ -111,6 +125,11 @@ impl Reader<'_> {
     }
 
     pub(super) fn operand(&self, address: u64) -> Option<(Instruction, u64)> {
+        let lea = self.address(address)?;
+        Some((lea, self.shifted(lea.next_ip())?))
+    }
+
+    fn address(&self, address: u64) -> Option<Instruction> {
         let lea = self.at(address)?;
         let bad = [Register::R11, Register::R14, Register::RSP, Register::RIP];
         let (base, index, _) = registers(&lea);
@@ -119,7 +138,7 @@ impl Reader<'_> {
             && !bad.contains(&base)
             && !bad.contains(&index)
             && index != Register::R15;
-        fits.then_some((lea, self.shifted(lea.next_ip())?))
+        fits.then_some(lea)
     }
 
     pub(super) fn points(&self, address: u64) -> Option<Points> {
@@ -162,7 +181,10 @@ impl Reader<'_> {
     }
 
     pub(super) fn check(&self, address: u64) -> Option<(Kind, u64)> {
-        let (lea, mut at) = self.operand(address)?;
+        let lea = self.address(address)?;
+        let words = self.shifted(lea.next_ip());
+        let grain = if words.is_some() { 4 } else { 64 };
+        let mut at = words.or_else(|| self.lined(lea.next_ip()))?;
         let near = displacement(&lea);
         let (mut start, mut end, mut cold) = (None, 0, None);
         while let Some(compare) = self.shadow(at)
@@ -171,13 +193,18 @@ impl Reader<'_> {
             && compare.op1_register().full_register() == Register::R14
             && compare.op1_register().size() > 1
         {
-            let from = near + 2 * displacement(&compare);
+            let count = compare.op1_register().size() as i64 / 2;
+            // A line lies in front of the one below it.
+            let from = match grain {
+                4 => near + 2 * displacement(&compare),
+                _ => near + 64 * (1 - count) - 32 * displacement(&compare),
+            };
             let (to, next) = self.jump(compare.next_ip(), Mnemonic::Jne)?;
             let even = displacement(&compare) % 2 == 0;
             let first = start.is_none();
             start.get_or_insert(from);
             (even && (first || from == end) && *cold.get_or_insert(to) == to).then_some(())?;
-            end = from + 2 * compare.op1_register().size() as i64;
+            end = from + grain * count;
             at = next;
         }
         let points = self.points(cold?)?;
@@ -200,9 +227,10 @@ impl Reader<'_> {
         let (read, write) = (covered(&[1, 2]), covered(&[2]));
         let kind = Kind::Check {
             registers: registers(&lea),
-            read: (read.0, read.1.min(end - 3)),
-            write: (write.0, write.1.min(end - 3)),
-            whole: (read.1.min(end), write.1.min(end)),
+            // At worst the operand's last bit in the first of them is the last one; at a multiple of four, the last word's.
+            read: (read.0, read.1.min(end - grain + 1)),
+            write: (write.0, write.1.min(end - grain + 1)),
+            whole: (read.1.min(end - grain + 4), write.1.min(end - grain + 4)),
             near,
             cold: cold?,
         };

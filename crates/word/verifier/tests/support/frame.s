@@ -10,6 +10,14 @@
     cmp %\own, %gs:\d(%r11,%r11)
     jne \cold
     .endm
+    # The same by lines.
+    .macro line operand, own, cold, d=0
+    lea \operand, %r11
+    not %r11
+    sar $6, %r11
+    cmp %\own, %gs:\d(%r11,%r11)
+    jne \cold
+    .endm
     .macro look operand, right
     lea \operand, %r11
     shr $2, %r11

@@ -151,22 +151,33 @@ fn checked(random: &mut Random, number: usize, text: &mut String, cold: &mut Str
         true => (bytes + 3) / 4,
         false => (bytes + 2) / 4 + 1,
     };
-    let _ = writeln!(
-        text,
-        "    lea {near}(%{base}{index}), %r11\n    shr $2, %r11"
-    );
-    let mut distance = 0;
+    let lines = random.below(3) == 0;
+    if lines {
+        words = match exact {
+            true => (bytes + 59) / 64 + 1,
+            false => (bytes + 62) / 64 + 1,
+        };
+    }
+    let shift = if lines {
+        "not %r11\n    sar $6, %r11"
+    } else {
+        "shr $2, %r11"
+    };
+    let _ = writeln!(text, "    lea {near}(%{base}{index}), %r11\n    {shift}");
+    let mut place = 0;
     while words > 0 {
         let (register, count) = match words {
             1 => ("r14w", 1),
             2 => ("r14d", 2),
             _ => ("r14", 4),
         };
+        // Lines lie the other way around.
+        let distance = if lines { -place - 2 * count + 2 } else { place };
         let _ = writeln!(
             text,
             "    cmp %{register}, %gs:{distance}(%r11,%r11)\n    jne cold{number}"
         );
-        (distance, words) = (distance + 2 * count, words - count);
+        (place, words) = (place + 2 * count, words - count);
     }
     let _ = writeln!(text, "behind{number}:");
     accesses.iter().for_each(|access| *text += access);
