@@ -1,9 +1,10 @@
 //! Which of httpd's modules stand behind the wall in the suite and in measurements, and how a line of a configuration loads them.
 
-use crate::{Maker, Module, Outcome, Protection, Setup, modules};
-use mullion_fetch::{Lock, cache_directory, fetch};
+use crate::{Protection, Setup};
+use mullion_fetch::cache_directory;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Debian's own modules.
 pub const STOCK: &str = "/usr/lib/apache2/modules";
@@ -76,67 +77,75 @@ pub const DEFAULT: [&str; 13] = [
 
 /// Modules made for the wall, with their policies.
 pub struct Set {
-    maker: Maker,
-    modules: Vec<Module>,
+    folder: PathBuf,
     protection: Protection,
     policies: PathBuf,
 }
 
+fn beside(name: &str, how: &str) -> Result<PathBuf, Setup> {
+    let program = std::env::current_exe().map_err(|cause| Setup::Io("/proc".into(), cause))?;
+    let file = program.with_file_name(name);
+    match file.is_file() {
+        true => Ok(file),
+        false => Err(Setup::Generate(format!(
+            "{} is not there: {how}",
+            file.display()
+        ))),
+    }
+}
+
 impl Set {
-    /// Modules of httpd's source, made into the cache.
+    /// Modules of httpd's source, which `apache-modules` makes into the cache if they are not there.
     ///
     /// # Errors
-    /// The source or headers cannot be had.
-    pub fn new(protection: Protection) -> Result<Set, Setup> {
-        let lock = Lock::parse(include_str!("../../../sysroot/sources.toml"))?;
-        let tree = fetch(lock.source("apache")?)?;
-        let all = modules(&tree).map_err(|cause| Setup::Io(tree.clone(), cause))?;
-        let maker = Maker::new(&tree, &all, &cache_directory()?.join("apache"))?;
+    /// One cannot be made.
+    pub fn new(protection: Protection, names: &[&str]) -> Result<Set, Setup> {
+        let maker = beside(
+            "apache-modules",
+            "build it by `cargo build --release -p mullion-apache`",
+        )?;
+        let mut make = Command::new(&maker);
+        make.args(["--protection", protection.name()]).args(names);
+        let output = make.output().map_err(|cause| Setup::Io(maker, cause))?;
+        if !output.status.success() {
+            let said = [&output.stdout[..], &output.stderr[..]].concat();
+            let said = String::from_utf8_lossy(&said).into_owned();
+            return Err(Setup::Generate(said));
+        }
         Ok(Set {
-            maker,
-            modules: all,
+            folder: cache_directory()?.join("apache"),
             protection,
             policies: Path::new(env!("CARGO_MANIFEST_DIR")).join("mod/policies"),
         })
     }
 
-    /// The module's file and its policy's. The module is made if it is not there.
-    ///
-    /// # Errors
-    /// There is no such module, or it cannot be made.
-    pub fn files(&self, name: &str) -> Result<(PathBuf, PathBuf), Setup> {
-        let none = || Setup::Generate(format!("there is no module {name}"));
-        let mut all = self.modules.iter();
-        let module = all.find(|module| module.name == name).ok_or_else(none)?;
-        let row = self.maker.make(module, self.protection)?;
-        if !matches!(row.outcome, Outcome::Verified { .. }) {
-            return Err(Setup::Generate(format!("mod_{name} was not made")));
-        }
+    /// The module's file and its policy's.
+    #[must_use]
+    pub fn files(&self, name: &str) -> (PathBuf, PathBuf) {
         let own = self.policies.join(format!("{name}.toml"));
         let policy = match own.is_file() {
             true => own,
             false => self.policies.join("default.toml"),
         };
-        Ok((self.maker.place(module, self.protection), policy))
+        let file = format!("mod_{name}.{}.so", self.protection.name());
+        (self.folder.join(file), policy)
     }
 
     /// Lines that load modules: `LoadModule` for Debian's own, or `MullionLoadModule`.
-    ///
-    /// # Errors
-    /// As [`files`](Self::files).
-    pub fn lines(&self, names: &[&str], walled: bool) -> Result<String, Setup> {
+    #[must_use]
+    pub fn lines(&self, names: &[&str], walled: bool) -> String {
         let mut lines = String::new();
         for name in names {
             let _always = match walled {
                 false => writeln!(lines, "LoadModule {name}_module {STOCK}/mod_{name}.so"),
                 true => {
-                    let (file, policy) = self.files(name)?;
+                    let (file, policy) = self.files(name);
                     let (file, policy) = (file.display(), policy.display());
                     writeln!(lines, "MullionLoadModule {name}_module {file} {policy}")
                 }
             };
         }
-        Ok(lines)
+        lines
     }
 }
 
@@ -145,13 +154,8 @@ impl Set {
 /// # Errors
 /// It is not there.
 pub fn library() -> Result<PathBuf, Setup> {
-    let program = std::env::current_exe().map_err(|cause| Setup::Io("/proc".into(), cause))?;
-    let library = program.with_file_name("libmod_mullion.so");
-    match library.is_file() {
-        true => Ok(library),
-        false => Err(Setup::Generate(format!(
-            "{} is not there: build it by `cargo build --release -p mullion-httpd`",
-            library.display()
-        ))),
-    }
+    beside(
+        "libmod_mullion.so",
+        "build it by `cargo build --release -p mullion-httpd`",
+    )
 }

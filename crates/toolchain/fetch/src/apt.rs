@@ -1,11 +1,12 @@
 //! Debian and Ubuntu packages, by apt-get, as any user: apt's lists and caches
-//! go to a private directory, and its sources are the system's own entries for
+//! go to a private directory of the cache, and its sources are the system's own entries for
 //! the system's own release, with source packages switched on.
 
-use crate::{FetchError, Source, SourceKind, run};
+use crate::{FetchError, Source, SourceKind, cache, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// The upstream archive (`.orig.tar.*`) of a source package, or Debian's own (`.debian.tar.*`).
 pub(crate) fn download_source(source: &Source, work: &Path) -> Result<PathBuf, FetchError> {
@@ -96,7 +97,15 @@ fn find(directory: &Path, wanted: impl Fn(&str) -> bool) -> Result<Option<PathBu
     Ok(fitting.next())
 }
 
-/// A private state of apt.
+/// Lists are got again after so long.
+const FRESH: Duration = Duration::from_secs(3600);
+
+fn is_fresh(file: &Path) -> bool {
+    let changed = fs::metadata(file).and_then(|data| data.modified());
+    changed.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < FRESH))
+}
+
+/// A private state of apt, in the cache: several packages of one run share its lists.
 struct Apt {
     root: PathBuf,
 }
@@ -104,7 +113,10 @@ struct Apt {
 impl Apt {
     /// Makes the directories, derives the sources, and gets the lists.
     fn prepare(work: &Path) -> Result<Self, FetchError> {
-        let root = work.join("apt");
+        let cache = cache::cache_directory()?;
+        let root = cache.join("apt");
+        fs::create_dir_all(&root).map_err(|cause| FetchError::io(&root, cause))?;
+        let _guard = cache::lock(&root.join("lock"))?;
         for directory in ["lists/partial", "cache/archives/partial", "sources"] {
             let directory = root.join(directory);
             fs::create_dir_all(&directory).map_err(|cause| FetchError::io(&directory, cause))?;
@@ -118,7 +130,11 @@ impl Apt {
                 apt.derive(&entry.path(), codename)?;
             }
         }
-        run(apt.get(work).arg("update"))?;
+        let updated = apt.root.join("updated");
+        if !is_fresh(&updated) {
+            run(apt.get(work).arg("update"))?;
+            fs::write(&updated, "").map_err(|cause| FetchError::io(&updated, cause))?;
+        }
         Ok(apt)
     }
 

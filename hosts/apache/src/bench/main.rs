@@ -3,7 +3,7 @@
 mod load;
 mod server;
 
-use mullion_apache::{DEFAULT, Protection, Set, Setup, WORKING, tool};
+use mullion_apache::{DEFAULT, Protection, Set, Setup, WORKING};
 use server::Server;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -32,9 +32,6 @@ struct Wanted {
 }
 
 fn main() -> ExitCode {
-    if let Some(done) = tool() {
-        return done;
-    }
     let wanted = match parse(std::env::args().skip(1)) {
         Ok(Some(wanted)) => wanted,
         Ok(None) => return say(HELP),
@@ -119,8 +116,8 @@ fn middle(mut values: Vec<f64>) -> (f64, f64, f64) {
 }
 
 fn run(wanted: &Wanted) -> Result<(), Setup> {
-    let set = Set::new(wanted.protection)?;
     let names: Vec<&str> = wanted.modules.iter().map(String::as_str).collect();
+    let set = Set::new(wanted.protection, &names)?;
     let servers = [
         Server::start(&set, &names, false)?,
         Server::start(&set, &names, true)?,

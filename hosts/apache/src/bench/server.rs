@@ -138,7 +138,7 @@ impl Server {
                 ));
             }
         }
-        text.push_str(&set.lines(names, walled)?);
+        text.push_str(&set.lines(names, walled));
         for (name, lines) in LINES {
             if names.contains(&name) {
                 text.push_str(&lines.replace("{root}", &root.display().to_string()));

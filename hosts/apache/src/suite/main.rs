@@ -8,7 +8,7 @@
 mod place;
 mod table;
 
-use mullion_apache::{Setup, WORKING, tool};
+use mullion_apache::{Setup, WORKING};
 use place::Place;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -35,9 +35,6 @@ struct Wanted {
 }
 
 fn main() -> ExitCode {
-    if let Some(done) = tool() {
-        return done;
-    }
     match parse(std::env::args().skip(1)) {
         Ok(Some(wanted)) => match run(&wanted) {
             Ok(true) => ExitCode::SUCCESS,

@@ -118,7 +118,8 @@ impl Place {
 
     /// The program that the framework takes for httpd: it has modules loaded behind the wall, and starts Debian's.
     fn wrapper(&self, walled: &[String]) -> Result<(), Setup> {
-        let set = Set::new(Protection::Write)?;
+        let names: Vec<&str> = walled.iter().map(String::as_str).collect();
+        let set = Set::new(Protection::Write, &names)?;
         // The server is an ordinary user, who cannot read everybody's home.
         let shared = self.folder.join("walled");
         io(&shared, fs::create_dir_all(&shared))?;
@@ -134,7 +135,7 @@ impl Place {
         let wall = copy(&library()?, "libmod_mullion.so")?;
         let mut edits = format!("1i LoadModule mullion_module {}\n", wall.display());
         for name in walled {
-            let (file, policy) = set.files(name)?;
+            let (file, policy) = set.files(name);
             let file = copy(&file, &format!("mod_{name}.so"))?;
             let policy = copy(&policy, &format!("mod_{name}.toml"))?;
             let (file, policy) = (file.display(), policy.display());
