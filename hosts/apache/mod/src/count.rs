@@ -16,11 +16,19 @@ impl Counter {
     /// Threads' stacks lie apart, so an address on one says which place is the thread's. Two threads may have the same one;
     /// if they count at the same moment, one of the two is lost.
     #[inline]
-    pub(crate) fn count(&self) {
+    pub(crate) fn count(&self) -> u64 {
+        self.add(1)
+    }
+
+    /// Adds, and says what was there.
+    #[inline]
+    pub(crate) fn add(&self, more: u64) -> u64 {
         let mark = 0u8;
         let at = (&raw const mark as usize >> 23) % PLACES;
         let place = &self.0[at].0;
-        place.store(place.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let before = place.load(Ordering::Relaxed);
+        place.store(before + more, Ordering::Relaxed);
+        before
     }
 
     pub(crate) fn sum(&self) -> u64 {

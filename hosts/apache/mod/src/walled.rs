@@ -169,6 +169,8 @@ pub(crate) struct Walled {
     pub(crate) faults: AtomicU64,
     pub(crate) calls: Counter,
     pub(crate) asked: Counter,
+    /// Nanoseconds in its calls, with what the host did for them.
+    pub(crate) time: Counter,
     state: Mutex<State>,
     /// Never locked while `state` is.
     pub(crate) rings: Mutex<Rings>,
@@ -241,6 +243,7 @@ impl Walled {
             faults: AtomicU64::new(0),
             calls: Counter::default(),
             asked: Counter::default(),
+            time: Counter::default(),
             state: Mutex::default(),
             rings: Mutex::default(),
             streams: Mutex::default(),
