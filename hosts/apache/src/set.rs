@@ -149,13 +149,13 @@ impl Set {
     }
 }
 
-/// `libmod_mullion.so` beside the program that runs, as Cargo builds it.
+/// `libmod_mullion.so` as Cargo's profile `server` makes it, or beside the program that runs.
 ///
 /// # Errors
 /// It is not there.
 pub fn library() -> Result<PathBuf, Setup> {
-    beside(
-        "libmod_mullion.so",
-        "build it by `cargo build --release -p mullion-httpd`",
-    )
+    const FILE: &str = "libmod_mullion.so";
+    let how =
+        "build it by `cargo rustc --profile server -p mullion-httpd --lib --crate-type cdylib`";
+    beside(&format!("../server/{FILE}"), how).or_else(|_| beside(FILE, how))
 }

@@ -17,7 +17,7 @@ Usage: apache-bench [--modules default|all|NAME,NAME...] [--protection write|rea
 Rounds take turns between a server with Debian's modules and one with the same
 modules behind the wall. A case is a size in KiB (1, 64), or rewrite, headers,
 include, deflate, substitute: 1 and 64 if none is named. libmod_mullion.so is
-taken from beside this program.
+taken from target/server, or from beside this program.
 
 Exit status: 0, 1 if nothing could be measured, 2 if the command is misused.
 ";

@@ -23,7 +23,8 @@ Usage: apache-suite [--folder FOLDER] [--walled NAME,NAME...] [SCRIPT]...
 Scripts are named as t/modules/alias.t; all run if none is named. FOLDER keeps
 results (~/.cache/mullion/apache-suite): a script that has one is not run again.
 Modules behind the wall are those that answer as the stock ones do, if none is
-named. libmod_mullion.so is taken from beside this program.
+named. libmod_mullion.so is taken from target/server, or from beside
+this program.
 
 Exit status: 0 if each script did the same twice, 1 if not, 2 if the command is misused.
 ";
