@@ -16,6 +16,8 @@ pub(crate) enum Root {
     Brigade(u64),
     Table(u64),
     Command(u64),
+    /// Something of another module's, whose address alone is known.
+    Thing(u64),
     None,
 }
 
@@ -82,7 +84,12 @@ impl Frame {
                 _ => None,
             }
         });
-        first.filter(|r| *r != 0).flat_map(|r| {
+        let backends = self
+            .walled
+            .backends()
+            .into_iter()
+            .map(|backend| backend.request);
+        first.chain(backends).filter(|r| *r != 0).flat_map(|r| {
             let walk = |from: u64, along: u64| {
                 // SAFETY: as above; no module may write these fields.
                 let next =
@@ -109,7 +116,23 @@ impl Frame {
         let theirs = self
             .requests()
             .map(|r| unsafe { read(r + layout::R_CONNECTION) });
-        given.chain(theirs).filter(|c| *c != 0)
+        let backends = self
+            .walled
+            .backends()
+            .into_iter()
+            .map(|backend| backend.connection);
+        given.chain(theirs).chain(backends).filter(|c| *c != 0)
+    }
+
+    /// Whether the call was given something of another module's, or it is a backend's worker.
+    pub(crate) fn has_thing(&self, at: u64) -> bool {
+        let of_backend = || {
+            self.walled
+                .backends()
+                .iter()
+                .any(|backend| backend.worker == at)
+        };
+        self.all_roots().any(|root| root == Root::Thing(at)) || of_backend()
     }
 
     /// A server, by which the others can be found.

@@ -29,7 +29,8 @@ pub(crate) struct Stream {
 }
 
 /// The libraries, by the beginnings of their functions' names.
-const LIBRARIES: [(&str, &std::ffi::CStr); 5] = [
+const LIBRARIES: [(&str, &std::ffi::CStr); 6] = [
+    ("xml", c"libxml2.so.2"),
     ("deflate", c"libz.so.1"),
     ("inflate", c"libz.so.1"),
     ("crc32", c"libz.so.1"),

@@ -1,0 +1,105 @@
+//! Backends of proxies on loopback, which answer each request the same.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+/// Starts one, which ends with the process; its port.
+pub(crate) fn start(kind: &str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let serve: fn(TcpStream) -> Option<()> = match kind {
+        "ajp" => ajp,
+        "bad-ajp" => bad_ajp,
+        "fcgi" => fcgi,
+        "scgi" => scgi,
+        other => panic!("{other}"),
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    port
+}
+
+fn bytes<const COUNT: usize>(stream: &mut TcpStream) -> Option<[u8; COUNT]> {
+    let mut read = [0; COUNT];
+    stream.read_exact(&mut read).ok()?;
+    Some(read)
+}
+
+fn body(stream: &mut TcpStream, high: u8, low: u8) -> Option<Vec<u8>> {
+    let mut read = vec![0; usize::from(high) << 8 | usize::from(low)];
+    stream.read_exact(&mut read).ok()?;
+    Some(read)
+}
+
+fn message(stream: &mut TcpStream, payload: &[u8]) -> Option<()> {
+    let length = u16::try_from(payload.len()).ok()?.to_be_bytes();
+    let whole = [b"AB", &length[..], payload].concat();
+    stream.write_all(&whole).ok()
+}
+
+/// Requests of the Apache JServ Protocol, one after the other.
+fn ajp(mut stream: TcpStream) -> Option<()> {
+    loop {
+        let [_, _, high, low] = bytes::<4>(&mut stream)?;
+        let request = body(&mut stream, high, low)?;
+        if request.first() != Some(&2) {
+            continue;
+        }
+        // Status 201, one field: its code is Content-Type's.
+        message(
+            &mut stream,
+            b"\x04\x00\xc9\x00\x04Made\x00\x00\x01\xa0\x01\x00\x0atext/plain\x00",
+        )?;
+        message(&mut stream, b"\x03\x00\x08from ajp\x00")?;
+        message(&mut stream, b"\x05\x01")?;
+    }
+}
+
+/// A message that is four bytes longer than the buffer for it (CVE-2026-28780).
+fn bad_ajp(mut stream: TcpStream) -> Option<()> {
+    const BUFFER: u16 = 12248;
+    let [_, _, high, low] = bytes::<4>(&mut stream)?;
+    let _request = body(&mut stream, high, low)?;
+    let mut whole = [b"AB", &BUFFER.to_be_bytes()[..]].concat();
+    whole.resize(4 + usize::from(BUFFER), 0x41);
+    stream.write_all(&whole).ok()?;
+    let _until_it_ends = stream.read(&mut [0]);
+    Some(())
+}
+
+/// One request of FastCGI.
+fn fcgi(mut stream: TcpStream) -> Option<()> {
+    const INPUT: u8 = 5;
+    loop {
+        let [_, kind, _, _, high, low, padding, _] = bytes::<8>(&mut stream)?;
+        let _content = body(&mut stream, high, low)?;
+        let _padding = body(&mut stream, 0, padding)?;
+        if kind == INPUT && high == 0 && low == 0 {
+            break;
+        }
+    }
+    let text = b"Status: 201 Made\r\nContent-Type: text/plain\r\n\r\nfrom fcgi";
+    let mut answer = vec![1, 6, 0, 1, 0, text.len() as u8, 0, 0];
+    answer.extend_from_slice(text);
+    answer.extend_from_slice(&[1, 3, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    stream.write_all(&answer).ok()
+}
+
+/// One request of SCGI: the fields are a string with its length before it.
+fn scgi(mut stream: TcpStream) -> Option<()> {
+    let mut length = 0;
+    loop {
+        let [digit] = bytes::<1>(&mut stream)?;
+        match digit {
+            b':' => break,
+            digit => length = 10 * length + usize::from(digit.wrapping_sub(b'0')),
+        }
+    }
+    let mut fields = vec![0; length + 1];
+    stream.read_exact(&mut fields).ok()?;
+    let text = b"Status: 201 Made\r\nContent-Type: text/plain\r\n\r\nfrom scgi";
+    stream.write_all(text).ok()
+}
