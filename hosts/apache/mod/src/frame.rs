@@ -124,6 +124,21 @@ impl Frame {
         given.chain(theirs).chain(backends).filter(|c| *c != 0)
     }
 
+    /// What the module's calls were given of other modules.
+    pub(crate) fn things(&self) -> impl Iterator<Item = u64> {
+        self.all_roots().filter_map(|root| match root {
+            Root::Thing(at) => Some(at),
+            _ => None,
+        })
+    }
+
+    /// The pool of this call's request, or of an earlier call's of the module.
+    pub(crate) fn any_home(&self) -> Option<u64> {
+        // SAFETY: roots are the core's own structures.
+        let of = |r: u64| unsafe { read(r + layout::R_POOL) };
+        self.home().or_else(|| self.requests().next().map(of))
+    }
+
     /// Whether the call was given something of another module's, or it is a backend's worker.
     pub(crate) fn has_thing(&self, at: u64) -> bool {
         let of_backend = || {

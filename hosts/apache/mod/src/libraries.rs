@@ -496,8 +496,3 @@ pub(crate) extern "C" fn apr_poll(at: u64, count: u64, found: u64, time: u64) ->
         Ok(status as u32 as u64)
     })
 }
-
-/// Hooks that modules offer each other: none is given. The module finds that nobody has one.
-pub(crate) extern "C" fn apr_optional_hook_get(_: u64) -> u64 {
-    0
-}

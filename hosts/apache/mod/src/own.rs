@@ -43,12 +43,12 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_cookie_remove2, apr_dbd_pvselect, apr_dbd_pvquery, apr_dbd_pvbselect, apr_dbd_pvbquery, __isoc99_sscanf, apr_file_printf;
             libraries: deflateInit2_, inflateInit2_, deflate, inflate, deflateEnd, inflateEnd, BrotliEncoderCreateInstance,
                 BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
-                ap_log_assert, ap_expr_parse, apr_optional_hook_get, apr_poll;
+                ap_log_assert, ap_expr_parse, apr_poll;
             heap: apr_bucket_alloc, apr_bucket_free, ap_malloc, free, ap_escape_urlencoded_buffer, ap_parse_form_data,
                 apr_pstrcatv, apr_file_read_full, apr_shm_create, apr_shm_attach, apr_global_mutex_child_init,
                 ap_retained_data_create, apr_vsnprintf;
             partners: ap_register_auth_provider, ap_register_provider, ap_lookup_provider, apr_dynamic_fn_retrieve,
-                apr_dynamic_fn_register, apr_hook_sort_register, apr_optional_hook_add;
+                apr_dynamic_fn_register, apr_hook_sort_register, apr_optional_hook_add, apr_optional_hook_get;
             varbuf: ap_varbuf_init, ap_varbuf_grow, ap_varbuf_free, ap_varbuf_strmemcat, ap_varbuf_pdup, ap_varbuf_regsub, ap_varbuf_cfg_getline;
         }
         .into()

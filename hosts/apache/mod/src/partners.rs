@@ -320,7 +320,39 @@ pub(crate) fn sort() {
     }
 }
 
-/// Hooks that modules offer each other by name: those of the server's status are passed on.
+/// The kind of a hook that modules offer each other by name.
+fn optional_hook(name: &[u8]) -> Option<&'static Back> {
+    match name {
+        b"status_hook" => Some(kind("request")),
+        name => find_back(std::str::from_utf8(name).ok()?),
+    }
+}
+
+/// The core's list of the functions of such a hook: the module may call each, if their parameters are known.
+pub(crate) extern "C" fn apr_optional_hook_get(name: u64) -> u64 {
+    mediate(|frame| {
+        let Some(kind) = optional_hook(string(name)?) else {
+            return Ok(0);
+        };
+        let real = apr::symbol("apr_optional_hook_get").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function.
+        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let list = real(name);
+        if list != 0 {
+            // SAFETY: the core's array, of elements of this size, each of which begins with its function.
+            unsafe {
+                let (count, elements) = (u64::from(read(list + 12) as u32), read(list + 24));
+                for at in 0..count {
+                    let function = read(elements + at * ELEMENT);
+                    out::offer_back(frame.walled, function as usize, kind)?;
+                }
+            }
+        }
+        Ok(list)
+    })
+}
+
+/// A module adds a function to such a hook. One whose parameters are not known is not called.
 pub(crate) extern "C" fn apr_optional_hook_add(
     name: u64,
     function: u64,
@@ -329,9 +361,8 @@ pub(crate) extern "C" fn apr_optional_hook_add(
     order: u64,
 ) -> u64 {
     mediate(|frame| {
-        let kind = match string(name)? {
-            b"status_hook" => kind("request"),
-            _ => return Ok(0),
+        let Some(kind) = optional_hook(string(name)?) else {
+            return Ok(0);
         };
         let stand_in = back::stand_in(frame, kind, function)?;
         let real = apr::symbol("apr_optional_hook_add").ok_or("the server does not have it")?;

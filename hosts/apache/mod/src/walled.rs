@@ -133,12 +133,16 @@ impl Piece {
 }
 
 /// What a module may write of its connections to backends (`proxy_conn_rec`), and of what is counted for all of them.
-pub(crate) const BACKEND_FIELDS: [(&str, u64, u64); 4] = [
+pub(crate) const BACKEND_FIELDS: [(&str, u64, u64); 6] = [
+    ("proxy_worker_shared.lbstatus", SHARED_STATUS, 4),
+    ("proxy_worker_shared.elected", SHARED_ELECTED, 8),
     ("proxy_conn_rec.close", 84, 4),
     ("proxy_conn_rec.data", 64, 8),
     ("proxy_worker_shared.transferred", SHARED_TRANSFERRED, 8),
     ("proxy_worker_shared.read", SHARED_READ, 8),
 ];
+const SHARED_STATUS: u64 = 424;
+const SHARED_ELECTED: u64 = 552;
 const SHARED_TRANSFERRED: u64 = 576;
 const SHARED_READ: u64 = 584;
 /// Where a worker has what processes share of it.
@@ -722,21 +726,33 @@ impl Walled {
 
     /// Grants what the policy names of a connection to a backend.
     fn demand_backend(&'static self, frame: &Frame, at: u64) -> bool {
-        let Some(pool) = frame.home() else {
+        let Some(pool) = frame.any_home() else {
             return false;
         };
-        for backend in self.backends() {
+        if self.backend_fields.is_empty() {
+            return false;
+        }
+        // A module with these fields gets workers of mod_proxy's.
+        // SAFETY: mod_proxy keeps workers as long as the configuration.
+        let shared = |worker: u64| {
+            (
+                unsafe { read(worker + WORKER_SHARED) },
+                "proxy_worker_shared",
+            )
+        };
+        let backends = self.backends();
+        let own = backends
+            .iter()
+            .map(|backend| (backend.at, "proxy_conn_rec"));
+        let workers = backends.iter().map(|backend| backend.worker);
+        let workers = workers.chain(self.made(b'o')).chain(frame.things());
+        let workers = workers.filter(|worker| *worker != 0).map(shared);
+        for (start, structure) in own.chain(workers) {
             for (name, offset, bytes) in BACKEND_FIELDS {
-                let start = match name.starts_with("proxy_conn_rec") {
-                    true => backend.at,
-                    false if backend.worker == 0 => continue,
-                    // SAFETY: mod_proxy's structures.
-                    false => unsafe { read(backend.worker + WORKER_SHARED) },
-                };
-                let is_named = || self.backend_fields.contains(&name);
+                let is_named =
+                    || name.starts_with(structure) && self.backend_fields.contains(&name);
                 if at.wrapping_sub(start + offset) < bytes && is_named() {
-                    let words = (start + offset, bytes);
-                    return self.lend(frame, pool, words.0, words.1).is_ok();
+                    return self.lend(frame, pool, start + offset, bytes).is_ok();
                 }
             }
         }

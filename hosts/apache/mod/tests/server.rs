@@ -6,6 +6,8 @@
 mod backends;
 #[path = "server/cases.rs"]
 mod cases;
+#[path = "server/holes.rs"]
+mod holes;
 #[path = "server/running.rs"]
 mod running;
 #[path = "server/same.rs"]
@@ -57,6 +59,13 @@ fn main() -> ExitCode {
             println!("{name}: passed");
         }
     }
+    if wanted.as_deref() == Some("holes") {
+        holes::holes(&place, 40);
+        holes::without_the_wall(&place);
+    }
+    if wanted.as_deref() == Some("thousand") {
+        holes::holes(&place, 1000);
+    }
     if wanted.as_deref() == Some("cost") {
         same::cost(&place);
     }
@@ -66,6 +75,7 @@ fn main() -> ExitCode {
 /// Where modules are made and servers run.
 struct Place {
     scratch: tempfile::TempDir,
+    tree: PathBuf,
     maker: Maker,
     modules: Vec<Module>,
     library: PathBuf,
@@ -101,6 +111,7 @@ impl Place {
         let libraries = folders.map(|folder| folder.join("libmod_mullion.so"));
         let library = libraries.into_iter().find(|library| library.is_file());
         Place {
+            tree,
             scratch,
             maker,
             modules,

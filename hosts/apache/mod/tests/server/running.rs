@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
+    /// Another one, `{echo}` in its configuration.
+    pub(crate) second: u16,
     log: PathBuf,
 }
 
@@ -42,7 +44,9 @@ impl Server {
         content(root);
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = free.local_addr().expect("an address").port();
-        drop(free);
+        let other = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let second = other.local_addr().expect("an address").port();
+        drop((free, other));
         let log = root.join(format!("error.{port}"));
         let modules = crate::MODULES;
         let user = match is_root() {
@@ -59,7 +63,9 @@ impl Server {
              LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
              {core}AcceptFilter http none\nFileETag None\n{lines}",
             root = root.display(),
-            lines = lines.replace("{port}", &port.to_string()),
+            lines = lines
+                .replace("{port}", &port.to_string())
+                .replace("{echo}", &second.to_string()),
             log = log.display(),
         );
         let file = root.join(format!("conf.{port}"));
@@ -69,7 +75,12 @@ impl Server {
         command.arg(if single { "-X" } else { "-DFOREGROUND" });
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().expect("it starts");
-        let mut server = Server { child, port, log };
+        let mut server = Server {
+            child,
+            port,
+            second,
+            log,
+        };
         let start = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let gone = server.child.try_wait().expect("ours");
@@ -303,4 +314,18 @@ pub(crate) fn time(pid: u32) -> f64 {
         text.split(' ').next()?.parse::<u64>().ok()
     });
     ran.sum::<u64>() as f64 / 1e9
+}
+
+/// A line that comes back.
+pub(crate) fn echo(port: u16, text: &str) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(text.as_bytes())?;
+    let mut bytes = vec![0; text.len()];
+    stream.read_exact(&mut bytes)?;
+    Ok(Answer {
+        status: 200,
+        headers: Vec::new(),
+        body: String::from_utf8_lossy(&bytes).into_owned(),
+    })
 }
