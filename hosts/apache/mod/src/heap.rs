@@ -255,3 +255,72 @@ pub(crate) extern "C" fn apr_vsnprintf(to: u64, bytes: u64, format: u64, list: u
         Ok(real(to, bytes, format, list) as u32 as u64)
     })
 }
+
+/// What comes out of a cipher goes to memory of the module's, which it changes and extends.
+fn cipher(name: &str, arguments: [u64; 5]) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        let [to, length, from, bytes, cipher] = arguments;
+        if !walled.knows(cipher, b'E') {
+            return Err(format!(
+                "{name}: {cipher:#x} is no cipher that the module has begun"
+            ));
+        }
+        walled.must_write(to, 8)?;
+        walled.must_write(length, 8)?;
+        let real = apr::symbol(name).ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with words of ours.
+        let real: extern "C" fn(*mut u64, *mut u64, u64, u64, u64) -> i32 =
+            unsafe { std::mem::transmute(real) };
+        let mut most = 0u64;
+        let status = real(std::ptr::null_mut(), &mut most, from, bytes, cipher);
+        // SAFETY: the module may write, and so read, there.
+        let mut place = unsafe { read(to) };
+        if status != 0 {
+            return Ok(status as u32 as u64);
+        }
+        match place {
+            0 => {
+                let home = frame.home().ok_or("a cipher without a request")?;
+                place = walled.take(frame, home, most + 32)?;
+            }
+            place => walled.must_write(place, most)?,
+        }
+        let mut count = 0u64;
+        let status = real(&mut place, &mut count, from, bytes, cipher);
+        // SAFETY: the module may write these words.
+        unsafe {
+            (to as *mut u64).write(place);
+            (length as *mut u64).write(count);
+        }
+        Ok(status as u32 as u64)
+    })
+}
+
+pub(crate) extern "C" fn apr_crypto_block_encrypt(a: u64, b: u64, c: u64, d: u64, e: u64) -> u64 {
+    cipher("apr_crypto_block_encrypt", [a, b, c, d, e])
+}
+
+pub(crate) extern "C" fn apr_crypto_block_decrypt(a: u64, b: u64, c: u64, d: u64, e: u64) -> u64 {
+    cipher("apr_crypto_block_decrypt", [a, b, c, d, e])
+}
+
+fn decode(to: u64, from: u64, name: &str) -> u64 {
+    mediate(|frame| {
+        let room = string(from)?.len() as u64;
+        // Three bytes of four characters; the end may be shorter, and one of the two functions writes a zero.
+        frame.walled.must_write(to, room.div_ceil(4) * 3)?;
+        let real = apr::symbol(name).ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with room for what it writes.
+        let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
+        Ok(real(to, from) as u32 as u64)
+    })
+}
+
+pub(crate) extern "C" fn apr_base64_decode(to: u64, from: u64) -> u64 {
+    decode(to, from, "apr_base64_decode")
+}
+
+pub(crate) extern "C" fn apr_base64_decode_binary(to: u64, from: u64) -> u64 {
+    decode(to, from, "apr_base64_decode_binary")
+}

@@ -22,7 +22,7 @@ macro_rules! functions {
 
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
-    use crate::{heap, libraries, own, partners, varbuf};
+    use crate::{heap, libraries, own, partners, processes, relocatable, varbuf};
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         functions! {
@@ -46,7 +46,12 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_log_assert, ap_expr_parse, apr_poll;
             heap: apr_bucket_alloc, apr_bucket_free, ap_malloc, free, ap_escape_urlencoded_buffer, ap_parse_form_data,
                 apr_pstrcatv, apr_file_read_full, apr_shm_create, apr_shm_attach, apr_global_mutex_child_init,
-                ap_retained_data_create, apr_vsnprintf;
+                ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
+                apr_base64_decode, apr_base64_decode_binary;
+            processes: apr_proc_create, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
+                apr_pollset_remove;
+            relocatable: apr_rmm_init, apr_rmm_attach, apr_rmm_destroy, apr_rmm_malloc, apr_rmm_calloc, apr_rmm_free,
+                apr_rmm_addr_get, apr_rmm_offset_get;
             partners: ap_register_auth_provider, ap_register_provider, ap_lookup_provider, apr_dynamic_fn_retrieve,
                 apr_dynamic_fn_register, apr_hook_sort_register, apr_optional_hook_add, apr_optional_hook_get;
             varbuf: ap_varbuf_init, ap_varbuf_grow, ap_varbuf_free, ap_varbuf_strmemcat, ap_varbuf_pdup, ap_varbuf_regsub, ap_varbuf_cfg_getline;

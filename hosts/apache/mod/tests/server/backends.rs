@@ -11,6 +11,7 @@ pub(crate) fn start(kind: &str) -> u16 {
         "ajp" => ajp,
         "bad-ajp" => bad_ajp,
         "fcgi" => fcgi,
+        "well" => well,
         "scgi" => scgi,
         other => panic!("{other}"),
     };
@@ -58,20 +59,36 @@ fn ajp(mut stream: TcpStream) -> Option<()> {
     }
 }
 
-/// A message that is four bytes longer than the buffer for it (CVE-2026-28780).
+/// Behind the fields of an answer comes a message that is four bytes longer than the buffer for it (CVE-2026-28780).
 fn bad_ajp(mut stream: TcpStream) -> Option<()> {
-    const BUFFER: u16 = 12248;
+    const BUFFER: usize = 8192;
     let [_, _, high, low] = bytes::<4>(&mut stream)?;
     let _request = body(&mut stream, high, low)?;
-    let mut whole = [b"AB", &BUFFER.to_be_bytes()[..]].concat();
-    whole.resize(4 + usize::from(BUFFER), 0x41);
-    stream.write_all(&whole).ok()?;
+    message(
+        &mut stream,
+        b"\x04\x00\xc9\x00\x04Made\x00\x00\x01\xa0\x01\x00\x0atext/plain\x00",
+    )?;
+    let mut whole = vec![b'Z'; BUFFER];
+    whole[..3].copy_from_slice(b"\x03\x1f\xfc");
+    message(&mut stream, &whole)?;
     let _until_it_ends = stream.read(&mut [0]);
     Some(())
 }
 
 /// One request of FastCGI.
-fn fcgi(mut stream: TcpStream) -> Option<()> {
+fn fcgi(stream: TcpStream) -> Option<()> {
+    answer(
+        stream,
+        b"Status: 201 Made\r\nContent-Type: text/plain\r\n\r\nfrom fcgi",
+    )
+}
+
+/// One that is told that all is well.
+fn well(stream: TcpStream) -> Option<()> {
+    answer(stream, b"Status: 200 OK\r\nVariable-SEEN: yes\r\n\r\n")
+}
+
+fn answer(mut stream: TcpStream, text: &[u8]) -> Option<()> {
     const INPUT: u8 = 5;
     loop {
         let [_, kind, _, _, high, low, padding, _] = bytes::<8>(&mut stream)?;
@@ -81,7 +98,6 @@ fn fcgi(mut stream: TcpStream) -> Option<()> {
             break;
         }
     }
-    let text = b"Status: 201 Made\r\nContent-Type: text/plain\r\n\r\nfrom fcgi";
     let mut answer = vec![1, 6, 0, 1, 0, text.len() as u8, 0, 0];
     answer.extend_from_slice(text);
     answer.extend_from_slice(&[1, 3, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

@@ -13,13 +13,15 @@
 //!   requests:
 //!   GET /page.html
 //!     Cookie: session=a                      a field; a line that begins with > is the body
+//!     Digest: user:realm:word                the field that proves this password to the server
 //!   echo a text                              a line to the port {echo}
 //! ```
 
 use crate::Place;
 use crate::running::{self, Answer, Server};
 use std::fs;
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 #[derive(Default)]
 struct Case {
@@ -130,6 +132,12 @@ impl Case {
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect();
             let line = request.line.replace("{port}", &port);
+            let digest;
+            let mut fields = fields;
+            if let Some((_, user)) = fields.iter().find(|(name, _)| *name == "Digest") {
+                digest = proof(server.port, &line, user);
+                fields = vec![("Authorization", &digest)];
+            }
             let answer = match line.strip_prefix("echo ") {
                 Some(text) => running::echo(server.second, text),
                 None => running::ask(server.port, &line, &fields, &request.body),
@@ -151,6 +159,40 @@ impl Case {
         let ended_well = server.end();
         Some((answers, server.log(), ended_well))
     }
+}
+
+fn md5(text: &str) -> String {
+    let mut sum = Command::new("md5sum");
+    let mut child = sum
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("md5sum starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(text.as_bytes()).expect("it reads");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    String::from_utf8_lossy(&output.stdout[..32]).into_owned()
+}
+
+/// What a user proves a password with (`user:realm:password`), to the number that the server gives.
+fn proof(port: u16, line: &str, user: &str) -> String {
+    let first = running::get(port, line, &[]);
+    let asked = first.header("www-authenticate").expect("a challenge");
+    let nonce = asked
+        .split("nonce=\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    let nonce = nonce.expect("a number");
+    let (method, path) = line.split_once(' ').expect("a path");
+    let (name, rest) = user.split_once(':').expect("a realm");
+    let (realm, _) = rest.split_once(':').expect("a password");
+    let (first, second) = (md5(user), md5(&format!("{method}:{path}")));
+    let count = "nc=00000001, cnonce=\"0a4f113b\", qop=auth";
+    let answer = md5(&format!("{first}:{nonce}:00000001:0a4f113b:auth:{second}"));
+    format!(
+        "Digest username=\"{name}\", realm=\"{realm}\", nonce=\"{nonce}\", uri=\"{path}\", algorithm=MD5, {count}, response=\"{answer}\""
+    )
 }
 
 /// Makes what modules find in `state`, by a small program (`tests/store.c`).
@@ -191,6 +233,8 @@ fn store(place: &Place) -> bool {
         run("dbm", "hosts", &["elsewhere", "http://127.0.0.1:9/"]),
         Some(0)
     );
+    let digest = format!("user:realm:{}\n", md5("user:realm:word"));
+    fs::write(state.join("digest"), digest).expect("written");
     assert!(matches!(made, Some(0 | 4)), "{made:?}");
     made == Some(0)
 }

