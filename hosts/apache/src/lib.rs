@@ -9,10 +9,12 @@
 
 mod make;
 mod row;
+mod set;
 mod tree;
 
 pub use make::{Maker, Protection, Setup};
 pub use row::{Outcome, Row, print};
+pub use set::{DEFAULT, STOCK, Set, WORKING, library};
 pub use tree::{Module, modules};
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};

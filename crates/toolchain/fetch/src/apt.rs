@@ -1,20 +1,21 @@
 //! Debian and Ubuntu packages, by apt-get, as any user: apt's lists and caches
-//! go to a private directory, and its sources are the system's own entries for
+//! go to a private directory of the cache, and its sources are the system's own entries for
 //! the system's own release, with source packages switched on.
 
-use crate::{FetchError, Source, run};
+use crate::{FetchError, Source, SourceKind, cache, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-/// The upstream archive (`.orig.tar.*`) of a source package.
+/// The upstream archive (`.orig.tar.*`) of a source package, or Debian's own (`.debian.tar.*`).
 pub(crate) fn download_source(source: &Source, work: &Path) -> Result<PathBuf, FetchError> {
     let apt = Apt::prepare(work)?;
     let answer = run(apt
         .get(work)
         .args(["source", "--download-only"])
         .arg(&source.package));
-    let archive = match upstream(source, work)? {
+    let archive = match part(source, work)? {
         Some(archive) => Some(archive),
         None => older(&apt, source, work)?,
     };
@@ -23,13 +24,18 @@ pub(crate) fn download_source(source: &Source, work: &Path) -> Result<PathBuf, F
     match (archive, answer) {
         (Some(archive), _) => Ok(archive),
         (None, Err(error)) => Err(error),
-        (None, Ok(_)) => Err(missing(source, "upstream archive")),
+        (None, Ok(_)) => Err(missing(source, "archive of the source")),
     }
 }
 
-fn upstream(source: &Source, work: &Path) -> Result<Option<PathBuf>, FetchError> {
+/// The part of a source package that is wanted, if it was downloaded.
+fn part(source: &Source, work: &Path) -> Result<Option<PathBuf>, FetchError> {
+    let kind = match source.kind {
+        SourceKind::DebianPackaging => ".debian.tar.",
+        _ => ".orig.tar.",
+    };
     find(work, |name| {
-        name.starts_with(&source.package) && name.contains(".orig.tar.") && !name.ends_with(".asc")
+        name.starts_with(&source.package) && name.contains(kind) && !name.ends_with(".asc")
     })
 }
 
@@ -41,7 +47,7 @@ fn older(apt: &Apt, source: &Source, work: &Path) -> Result<Option<PathBuf>, Fet
     for version in accepted(&stanzas, source) {
         let wanted = format!("{}={version}", source.package);
         let answer = run(apt.get(work).args(["source", "--download-only", &wanted]));
-        let archive = upstream(source, work)?;
+        let archive = part(source, work)?;
         if archive.is_some() || answer.is_ok() {
             return Ok(archive);
         }
@@ -49,7 +55,7 @@ fn older(apt: &Apt, source: &Source, work: &Path) -> Result<Option<PathBuf>, Fet
     Ok(None)
 }
 
-/// Debian's versions of releases that the lock lists.
+/// Debian's versions of releases that the lock lists: by upstream's version, or by Debian's own if that is listed.
 fn accepted<'a>(stanzas: &'a str, source: &Source) -> Vec<&'a str> {
     let versions = stanzas
         .lines()
@@ -58,7 +64,7 @@ fn accepted<'a>(stanzas: &'a str, source: &Source) -> Vec<&'a str> {
         let upstream = version.rsplit_once('-').map_or(*version, |parts| parts.0);
         let upstream = upstream.split_once(':').map_or(upstream, |parts| parts.1);
         let mut releases = source.releases.iter();
-        releases.any(|release| release.version == upstream)
+        releases.any(|release| [upstream, version].contains(&release.version.as_str()))
     };
     versions.filter(listed).collect()
 }
@@ -91,7 +97,15 @@ fn find(directory: &Path, wanted: impl Fn(&str) -> bool) -> Result<Option<PathBu
     Ok(fitting.next())
 }
 
-/// A private state of apt.
+/// Lists are got again after so long.
+const FRESH: Duration = Duration::from_secs(3600);
+
+fn is_fresh(file: &Path) -> bool {
+    let changed = fs::metadata(file).and_then(|data| data.modified());
+    changed.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < FRESH))
+}
+
+/// A private state of apt, in the cache: several packages of one run share its lists.
 struct Apt {
     root: PathBuf,
 }
@@ -99,7 +113,10 @@ struct Apt {
 impl Apt {
     /// Makes the directories, derives the sources, and gets the lists.
     fn prepare(work: &Path) -> Result<Self, FetchError> {
-        let root = work.join("apt");
+        let cache = cache::cache_directory()?;
+        let root = cache.join("apt");
+        fs::create_dir_all(&root).map_err(|cause| FetchError::io(&root, cause))?;
+        let _guard = cache::lock(&root.join("lock"))?;
         for directory in ["lists/partial", "cache/archives/partial", "sources"] {
             let directory = root.join(directory);
             fs::create_dir_all(&directory).map_err(|cause| FetchError::io(&directory, cause))?;
@@ -113,7 +130,11 @@ impl Apt {
                 apt.derive(&entry.path(), codename)?;
             }
         }
-        run(apt.get(work).arg("update"))?;
+        let updated = apt.root.join("updated");
+        if !is_fresh(&updated) {
+            run(apt.get(work).arg("update"))?;
+            fs::write(&updated, "").map_err(|cause| FetchError::io(&updated, cause))?;
+        }
         Ok(apt)
     }
 
@@ -265,6 +286,11 @@ mod tests {
         let stanzas =
             "Package: a\nVersion: 2.4.71-1~deb12u1\n\nPackage: a\nVersion: 1:2.4.68-1~deb12u1\n";
         assert_eq!(accepted(stanzas, &lock.sources[0]), ["1:2.4.68-1~deb12u1"]);
+        let text = text
+            .replace("2.4.68", "2.4.71-1~deb12u1")
+            .replace("debian-source", "debian-packaging");
+        let lock = crate::Lock::parse(&text.replace("DIGEST", &"0".repeat(64))).unwrap();
+        assert_eq!(accepted(stanzas, &lock.sources[0]), ["2.4.71-1~deb12u1"]);
     }
 
     #[test]

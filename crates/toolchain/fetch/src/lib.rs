@@ -57,7 +57,9 @@ pub fn fetch(source: &Source) -> Result<PathBuf, FetchError> {
         Some(archive) => archive,
         None => match &source.kind {
             SourceKind::Crate => cargo::download(source, work.path()),
-            SourceKind::DebianSource => apt::download_source(source, work.path()),
+            SourceKind::DebianSource | SourceKind::DebianPackaging => {
+                apt::download_source(source, work.path())
+            }
             SourceKind::DebianPackage => apt::download_package(source, work.path()),
         }
         .map_err(|error| full(work.path()).unwrap_or(error))?,

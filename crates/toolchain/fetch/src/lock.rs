@@ -36,6 +36,8 @@ pub enum SourceKind {
     Crate,
     /// The upstream archive of a Debian source package, by `apt-get source`.
     DebianSource,
+    /// Debian's own part of a Debian source package (`.debian.tar.*`), by `apt-get source`.
+    DebianPackaging,
     /// A Debian binary package, by `apt-get download`.
     DebianPackage,
 }
@@ -44,7 +46,7 @@ pub enum SourceKind {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
-    /// The client's version of it; for a Debian source, upstream's.
+    /// The client's version of it; for a Debian source, upstream's; for Debian's part of one, Debian's.
     pub version: String,
     /// SHA-256 of the archive, 64 lower-case hexadecimal digits.
     pub sha256: String,
@@ -96,6 +98,7 @@ impl Source {
         match self.kind {
             SourceKind::Crate => format!("{package}-{version}.crate"),
             SourceKind::DebianSource => format!("{package}_{version}.orig.tar.gz"),
+            SourceKind::DebianPackaging => format!("{package}_{version}.debian.tar.xz"),
             SourceKind::DebianPackage => format!("{package}_{version}_all.deb"),
         }
     }

@@ -27,11 +27,11 @@ pub struct Granted(Option<Raised>);
 
 impl Granted {
     /// Ends many, and waits once until no access comes that was checked before.
-    pub fn end_all(all: Vec<Granted>) {
+    pub fn end_all(all: impl IntoIterator<Item = Granted>) {
         let raised = all.into_iter().filter_map(|mut granted| granted.0.take());
-        let raised: Vec<Raised> = raised.collect();
-        if !raised.is_empty() {
-            lower_all(&mut world().supervisor(), raised.into_iter());
+        let mut raised = raised.peekable();
+        if raised.peek().is_some() {
+            lower_all(&mut world().supervisor(), raised);
         }
     }
 }

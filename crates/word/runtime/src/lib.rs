@@ -43,6 +43,7 @@ mod signals;
 mod size;
 mod slabs;
 mod slow;
+mod snapshot;
 mod thread;
 mod thunks;
 mod unchecked;
@@ -59,7 +60,7 @@ pub use load::LoadError;
 pub use module::{
     Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
-pub use mullion_supervisor::AuditLog;
+pub use mullion_supervisor::{AuditLog, Snapshot};
 pub use note::{Note, Want};
 pub use object::{Block, Object, Owner};
 pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy};

@@ -7,15 +7,16 @@ use crate::signals;
 use crate::thread::{self, CLOCKS, Clock, Thread};
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often it looks while anybody has a deadline.
-const TICK: Duration = Duration::from_millis(5);
+/// How often it looks while anybody has a deadline: a part of the shortest limit that there was, in nanoseconds.
+static TICK: AtomicU64 = AtomicU64::new(LONGEST);
+const LONGEST: u64 = 200_000_000;
+const SHORTEST: u64 = 5_000_000;
+const PART: u64 = 8;
 
-/// How many deadlines there are.
-static ARMED: AtomicU64 = AtomicU64::new(0);
 /// Whether the watchdog waits for a deadline, or is about to.
 static SLEEPS: AtomicBool = AtomicBool::new(false);
 /// The process is a copy, and the watchdog was not copied.
@@ -71,20 +72,44 @@ pub(crate) fn begin(inner: *const Inner, limit: Duration) -> Timed {
     let timed = Timed(before, thread.deadline_of);
     let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     let deadline = now().saturating_add(limit);
-    if before == 0 || deadline < before {
-        set(thread, deadline, inner);
+    // The watchdog knows of an earlier one.
+    if before != 0 && before <= deadline {
+        return timed;
+    }
+    set(thread, deadline, inner);
+    if limit / PART < TICK.load(Ordering::Relaxed) {
+        hurry(limit);
     }
     if IS_LOST.load(Ordering::Relaxed) && start().is_ok() {
         IS_LOST.store(false, Ordering::Relaxed);
     }
-    // Counted before the look: the watchdog says that it sleeps before it looks at the count.
-    ARMED.fetch_add(1, Ordering::SeqCst);
-    // Whoever finds it asleep wakes it; until it runs, others need not.
-    if SLEEPS.load(Ordering::SeqCst) && SLEEPS.swap(false, Ordering::SeqCst) {
-        let _turn = lock(&WAKE.0);
-        WAKE.1.notify_one();
-    }
+    rouse();
     timed
+}
+
+/// There is a deadline: the watchdog must not sleep.
+fn rouse() {
+    // Behind the deadline: the watchdog says that it sleeps before it looks at the deadlines.
+    fence(Ordering::SeqCst);
+    // Whoever finds it asleep wakes it; until it runs, others need not.
+    if SLEEPS.load(Ordering::Relaxed) && SLEEPS.swap(false, Ordering::SeqCst) {
+        wake();
+    }
+}
+
+/// It looks more often from now on.
+#[cold]
+fn hurry(limit: u64) {
+    let tick = (limit / PART).max(SHORTEST);
+    if TICK.fetch_min(tick, Ordering::Relaxed) > tick {
+        wake();
+    }
+}
+
+#[cold]
+fn wake() {
+    let _turn = lock(&WAKE.0);
+    WAKE.1.notify_one();
 }
 
 /// The handler, which may run between any two of these, never sees a deadline with another one's owner.
@@ -97,9 +122,18 @@ fn set(thread: &mut Thread, deadline: u64, of: *const Inner) {
 }
 
 pub(crate) fn end(inner: *const Inner, timed: Timed) {
-    ARMED.fetch_sub(1, Ordering::Relaxed);
     if let Ok(thread) = thread::this() {
-        set(thread, timed.0, timed.1);
+        let now = (
+            thread.deadline().load(Ordering::Relaxed),
+            thread.deadline_of,
+        );
+        if now != (timed.0, timed.1) {
+            set(thread, timed.0, timed.1);
+            // It may have found none in between.
+            if timed.0 != 0 {
+                rouse();
+            }
+        }
         if thread.late == inner {
             thread.late = ptr::null();
         }
@@ -107,32 +141,37 @@ pub(crate) fn end(inner: *const Inner, timed: Timed) {
 }
 
 fn watch() {
+    let mut turn = lock(&WAKE.0);
     loop {
-        let mut turn = lock(&WAKE.0);
-        loop {
-            // Anew before each look: whoever has woken it has taken that away.
-            SLEEPS.store(true, Ordering::SeqCst);
-            if ARMED.load(Ordering::SeqCst) != 0 {
-                break;
-            }
-            turn = WAKE
-                .1
-                .wait(turn)
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-        }
-        SLEEPS.store(false, Ordering::SeqCst);
-        drop(turn);
-        std::thread::sleep(TICK);
-        let (now, signal) = (now(), signals::late());
-        for clock in lock(&CLOCKS).iter() {
-            let deadline = clock.deadline.load(Ordering::Relaxed);
-            if deadline != 0 && now >= deadline {
-                let id = clock.id.load(Ordering::Relaxed);
-                // SAFETY: it sends a signal that has a handler to a thread that lives: it is on the list.
-                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, signal) };
-            }
+        // Said before the look: a call that begins meanwhile wakes it.
+        SLEEPS.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let is_armed = look();
+        if is_armed {
+            SLEEPS.store(false, Ordering::SeqCst);
+            let tick = Duration::from_nanos(TICK.load(Ordering::Relaxed));
+            let waited = WAKE.1.wait_timeout(turn, tick);
+            turn = waited.unwrap_or_else(PoisonError::into_inner).0;
+        } else {
+            turn = WAKE.1.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
     }
+}
+
+/// Sends a signal to those that are late; whether anybody has a deadline.
+fn look() -> bool {
+    let (now, signal) = (now(), signals::late());
+    let mut is_armed = false;
+    for clock in lock(&CLOCKS).iter() {
+        let deadline = clock.deadline.load(Ordering::Relaxed);
+        is_armed |= deadline != 0;
+        if deadline != 0 && now >= deadline {
+            let id = clock.id.load(Ordering::Relaxed);
+            // SAFETY: it sends a signal that has a handler to a thread that lives: it is on the list.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, signal) };
+        }
+    }
+    is_armed
 }
 
 extern "C" fn on_late(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {

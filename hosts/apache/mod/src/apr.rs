@@ -1,6 +1,8 @@
 //! The functions of httpd and APR that this crate calls itself. All pointers are numbers here.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
+use std::sync::{PoisonError, RwLock};
 
 // SAFETY: they are httpd's and APR's, with integers and pointers as numbers; the server that loads this module has them.
 unsafe extern "C" {
@@ -104,14 +106,28 @@ unsafe extern "C" {
     pub(crate) fn ap_single_module_configure(pool: u64, server: u64, module: u64);
     pub(crate) fn ap_server_root_relative(pool: u64, name: u64) -> u64;
     pub(crate) fn ap_set_content_type(r: u64, kind: u64);
+    pub(crate) fn ap_hook_create_request(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_handler(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_child_init(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_check_config(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_post_config(f: usize, before: usize, after: usize, order: c_int);
 }
 
-/// Where the server's dynamic linker finds a symbol.
+/// Where the server's dynamic linker finds a symbol. It is asked once for each name.
 pub(crate) fn symbol(name: &str) -> Option<usize> {
+    static KNOWN: RwLock<BTreeMap<String, Option<usize>>> = RwLock::new(BTreeMap::new());
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known.get(name) {
+        return *found;
+    }
+    drop(known);
+    let found = look_up(name);
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    known.insert(name.to_owned(), found);
+    found
+}
+
+fn look_up(name: &str) -> Option<usize> {
     let name = CString::new(name).ok()?;
     // SAFETY: the name ends with a zero.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };

@@ -9,7 +9,6 @@ use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
 
 extern "C" fn import<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
     mediate(|frame| mediated(frame, PLACE, [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0]))
@@ -50,7 +49,7 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
         mullion_word_runtime::refuse("a call of the host outside of a call by the server");
         return 0;
     };
-    frame.walled.asked.fetch_add(1, Ordering::Relaxed);
+    frame.walled.asked.count();
     match act(frame) {
         Ok(answer) => answer,
         Err(what) => {

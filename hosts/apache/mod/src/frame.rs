@@ -47,16 +47,19 @@ impl Frame {
         roots: [Root; 6],
         call: impl FnOnce(&Frame) -> R,
     ) -> R {
-        let before = NOW.get();
-        let frame = Frame {
-            walled,
-            roots,
-            before,
-        };
-        NOW.set(&raw const frame);
-        let result = call(&frame);
-        NOW.set(before);
-        result
+        // The thread's own place is looked up once: that is a call in a library.
+        NOW.with(|now| {
+            let before = now.get();
+            let frame = Frame {
+                walled,
+                roots,
+                before,
+            };
+            now.set(&raw const frame);
+            let result = call(&frame);
+            now.set(before);
+            result
+        })
     }
 
     /// What this thread's calls of the same module were given.

@@ -18,13 +18,16 @@ mod arena;
 mod arrays;
 mod back;
 mod call;
+mod count;
 mod format;
 mod frame;
 mod heap;
 mod interface;
 mod layout;
+mod learn;
 mod libraries;
 mod load;
+mod map;
 mod out;
 mod own;
 mod partners;
@@ -35,6 +38,7 @@ mod rings;
 mod slots;
 mod varbuf;
 mod walled;
+mod warm;
 
 use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -134,23 +138,18 @@ extern "C" fn status(r: u64) -> c_int {
     if handler == 0 || unsafe { apr::text(handler) } != b"mullion-status" {
         return DECLINED;
     }
-    let mut lines = String::from("module calls asked faults state\n");
+    let mut lines = String::from("module calls asked faults microseconds state\n");
     for walled in load::all() {
-        let count = |counter: &std::sync::atomic::AtomicU64| {
-            counter.load(std::sync::atomic::Ordering::Relaxed)
-        };
         let state = match walled.domain.is_ended() {
             true => "stopped",
             false => "runs",
         };
-        let (calls, asked, faults) = (
-            count(&walled.calls),
-            count(&walled.asked),
-            count(&walled.faults),
-        );
+        let faults = walled.faults.load(std::sync::atomic::Ordering::Relaxed);
+        let (calls, asked) = (walled.calls.sum(), walled.asked.sum());
         lines.push_str(&format!(
-            "{} {calls} {asked} {faults} {state}\n",
-            walled.name
+            "{} {calls} {asked} {faults} {} {state}\n",
+            walled.name,
+            walled.time.sum() / 1000
         ));
     }
     // SAFETY: it is a request; the strings stay as long as it does.
@@ -168,6 +167,8 @@ extern "C" fn register_hooks(_: u64) {
         apr::ap_hook_child_init(begin as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_check_config(sort_hooks as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_post_config(ready as *const () as usize, 0, 0, REALLY_LAST);
+        apr::ap_hook_create_request(warm::begin as *const () as usize, 0, 0, REALLY_LAST);
+        apr::ap_hook_handler(map::answer as *const () as usize, 0, 0, MIDDLE);
         apr::ap_hook_handler(status as *const () as usize, 0, 0, MIDDLE);
         apr::ap_hook_child_init(serve as *const () as usize, 0, 0, REALLY_LAST);
     }

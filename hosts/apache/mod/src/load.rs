@@ -154,9 +154,17 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         false => lowered,
     };
     let module = Module::new(name, &verified).map_err(|error| text(&error))?;
-    let domain = host
-        .load_with(&module, lowered, &mut call::resolve)
-        .map_err(|error| text(&error))?;
+    let domain = match crate::learn::folder() {
+        None => host.load_with(&module, lowered, &mut call::resolve),
+        Some(folder) => {
+            let symbols = Symbols::new(bytes.to_vec());
+            let learning = crate::learn::Learning::new(folder, name, file.clone(), symbols);
+            let hook = move |note: &mullion_word_runtime::Note<'_>| learning.note(note);
+            // SAFETY: the administrator has asked for it by the environment, and bears what modules do meanwhile.
+            unsafe { host.learn_with(&module, lowered, &mut call::resolve, hook) }
+        }
+    };
+    let domain = domain.map_err(|error| text(&error))?;
     let own = domain
         .symbol(name)
         .ok_or_else(|| format!("{name}: the file has no structure of this name"))?

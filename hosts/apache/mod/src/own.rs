@@ -201,7 +201,9 @@ macro_rules! in_place {
                 frame.walled.must_write(text, length).map_err(|what| format!(concat!(stringify!($name), ": {}"), what))?;
                 // SAFETY: it is httpd's function, and the module may write the whole string.
                 unsafe {
-                    let real = apr::symbol(stringify!($name)).ok_or("the server does not have it")?;
+                    static REAL: OnceLock<Option<usize>> = OnceLock::new();
+                    let real = REAL.get_or_init(|| apr::symbol(stringify!($name)));
+                    let real = real.ok_or("the server does not have it")?;
                     let real: extern "C" fn(u64 $(, in_place!(@ $more))*) -> u64 = std::mem::transmute(real);
                     Ok(real(text $(, $more)*))
                 }

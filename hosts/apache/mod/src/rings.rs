@@ -83,6 +83,23 @@ unsafe fn link(first: u64, second: u64) {
     }
 }
 
+/// The first of a ring's elements, which becomes a ring of its own.
+///
+/// # Safety
+/// It is a ring of the core's.
+unsafe fn take_first(end: u64) -> Option<u64> {
+    // SAFETY: links of the core's rings are good.
+    unsafe {
+        let first = read(end);
+        if first == end {
+            return None;
+        }
+        link(end, read(first));
+        link(first, first);
+        Some(first)
+    }
+}
+
 /// A ring's core elements from `first` on, up to `end`; each becomes a ring of its own.
 ///
 /// # Safety
@@ -269,13 +286,13 @@ impl Walled {
         let sentinel = copy + RING;
         // SAFETY: the core's ring, and copies of the module's.
         unsafe {
-            let buckets = take_apart(real + RING);
+            let end = real + RING;
             // One that the module has seen already keeps what it has.
-            if buckets.is_empty() {
+            if read(end) == end {
                 return Ok(());
             }
             let mut last = sentinel;
-            for bucket in buckets {
+            while let Some(bucket) = take_first(end) {
                 let shown = self.show(rings, home, bucket)?;
                 link(last, shown);
                 last = shown;

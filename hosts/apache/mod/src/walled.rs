@@ -11,6 +11,7 @@
 
 use crate::apr;
 use crate::arena::{self, Arena};
+use crate::count::Counter;
 use crate::frame::{Frame, Root};
 use crate::layout::{self, read};
 use crate::libraries::Stream;
@@ -30,7 +31,7 @@ pub(crate) type Answer<T> = Result<T, String>;
 const SMALL: u64 = 2 << 10;
 
 /// A field that was written is granted for so many requests without being asked for.
-const WARM: u32 = 64;
+const WARM: u32 = 1024;
 
 /// What a module has of one pool.
 #[derive(Default)]
@@ -48,14 +49,22 @@ struct Ledger {
     touched: Vec<u64>,
 }
 
-/// Which modules have something of a pool that was granted. What they still have when `collect` runs is taken back at once, because
-/// that waits for threads. Modules that came to the pool behind the first grant have their own cleanup run before it.
-static LENT: Mutex<Option<Map<Vec<&'static Walled>>>> = Mutex::new(None);
+/// Which modules have something of a pool that was granted. All of it is taken back at once when `collect` runs, because that
+/// waits for threads. Modules that came to the pool behind the first grant have their own cleanup run before it: what they had
+/// is here then.
+static LENT: Mutex<Option<Map<Lent>>> = Mutex::new(None);
+
+#[derive(Default)]
+struct Lent {
+    modules: Vec<&'static Walled>,
+    granted: Vec<Granted>,
+}
 
 extern "C" fn collect(pool: u64) -> i32 {
     let lent = lock(&LENT).as_mut().and_then(|lent| lent.remove(&pool));
-    let mut all = Vec::new();
-    for walled in lent.unwrap_or_default() {
+    let lent = lent.unwrap_or_default();
+    let mut all = lent.granted;
+    for walled in lent.modules {
         if let Some(ledger) = lock(&walled.state).ledgers.get_mut(&pool) {
             all.append(&mut ledger.granted);
         }
@@ -73,6 +82,7 @@ impl Ledger {
                 .get_or_insert_with(Map::default)
                 .entry(pool)
                 .or_default();
+            let modules = &mut modules.modules;
             if modules.is_empty() {
                 let (plain, child) = (collect as *const () as usize, nothing as *const () as usize);
                 // SAFETY: the pool lives, as it has a ledger. It runs this before its memory goes.
@@ -109,8 +119,8 @@ struct State {
 
 /// Part of a structure that the module may write.
 pub(crate) struct Piece {
-    at: u64,
-    bytes: u64,
+    pub(crate) at: u64,
+    pub(crate) bytes: u64,
     /// For how many more requests it is granted without being asked for.
     warm: AtomicU32,
 }
@@ -124,11 +134,13 @@ impl Piece {
         }
     }
 
-    /// Whether it is granted now; counts down.
-    fn is_warm(&self) -> bool {
-        let less = |warm: u32| warm.checked_sub(1);
-        let (order, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        self.warm.load(Ordering::Relaxed) != 0 && self.warm.fetch_update(order, fetch, less).is_ok()
+    /// Whether it is granted now; counts down, roughly if several threads do.
+    pub(crate) fn is_warm(&self) -> bool {
+        let warm = self.warm.load(Ordering::Relaxed);
+        if warm != 0 {
+            self.warm.store(warm - 1, Ordering::Relaxed);
+        }
+        warm != 0
     }
 }
 
@@ -175,7 +187,7 @@ pub(crate) struct Walled {
     request_place: Piece,
     connection_place: Piece,
     filter_place: Piece,
-    /// Whether any of these was ever written.
+    /// Whether one of a connection or a filter was ever written.
     was_written: AtomicBool,
     /// Parts of `cmd_parms`, for the length of a directive's call.
     pub(crate) command: Vec<(u64, u64)>,
@@ -184,8 +196,10 @@ pub(crate) struct Walled {
     pub(crate) data: Vec<(u64, u64)>,
     pub(crate) kept: Mutex<Vec<Vec<u8>>>,
     pub(crate) faults: AtomicU64,
-    pub(crate) calls: AtomicU64,
-    pub(crate) asked: AtomicU64,
+    pub(crate) calls: Counter,
+    pub(crate) asked: Counter,
+    /// Nanoseconds in its calls, with what the host did for them.
+    pub(crate) time: Counter,
     state: Mutex<State>,
     /// Never locked while `state` is.
     pub(crate) rings: Mutex<Rings>,
@@ -266,8 +280,9 @@ impl Walled {
             data,
             kept: Mutex::default(),
             faults: AtomicU64::new(0),
-            calls: AtomicU64::new(0),
-            asked: AtomicU64::new(0),
+            calls: Counter::default(),
+            asked: Counter::default(),
+            time: Counter::default(),
             state: Mutex::default(),
             rings: Mutex::default(),
             streams: Mutex::default(),
@@ -440,8 +455,18 @@ impl Walled {
             state.spare.push(ledger);
         }
         drop(state);
-        // Behind the lock: it may wait for threads. Mostly `collect` has taken all of it.
-        Granted::end_all(granted);
+        if granted.is_empty() {
+            return;
+        }
+        // `collect` ends all modules' at once, because that waits for threads: it is still to run, or has run and there is nothing.
+        let mut lent = lock(&LENT);
+        match lent.as_mut().and_then(|lent| lent.get_mut(&pool)) {
+            Some(lent) => lent.granted.extend(granted),
+            None => {
+                drop(lent);
+                Granted::end_all(granted);
+            }
+        }
     }
 
     /// Memory of a pool, which is the module's as long as the pool lives.
@@ -594,7 +619,7 @@ impl Walled {
     ///
     /// # Safety
     /// The structure is the core's, of this kind.
-    unsafe fn pieces(&self, root: Root) -> (u64, impl Iterator<Item = (u64, &Piece)>) {
+    pub(crate) unsafe fn pieces(&self, root: Root) -> (u64, impl Iterator<Item = (u64, &Piece)>) {
         // SAFETY: by the caller; modules write nothing that is followed here.
         let (at, pool, fields, place) = unsafe {
             match root {
@@ -626,11 +651,18 @@ impl Walled {
         (pool, fields.chain(place))
     }
 
-    /// Lets the module write what it has of late written of a request, a connection or a filter, once for each.
+    /// Lets the module write what it has of late written of a connection or a filter, once for each. Requests are `warm.rs`.
+    #[inline]
     pub(crate) fn touch(&'static self, frame: &Frame, root: Root) -> Answer<()> {
-        if !self.was_written.load(Ordering::Relaxed) {
-            return Ok(());
+        match root {
+            Root::Connection(_) | Root::Filter(_) if self.was_written.load(Ordering::Relaxed) => {
+                self.touch_warm(frame, root)
+            }
+            _ => Ok(()),
         }
+    }
+
+    fn touch_warm(&'static self, frame: &Frame, root: Root) -> Answer<()> {
         let is_warm = |piece: &Piece| piece.warm.load(Ordering::Relaxed) != 0;
         // SAFETY: the core has passed it.
         let (pool, mut pieces) = unsafe { self.pieces(root) };
@@ -684,7 +716,10 @@ impl Walled {
                 Ok(())
             });
             piece.warm.store(WARM, Ordering::Relaxed);
-            self.was_written.store(true, Ordering::Relaxed);
+            match root {
+                Root::Request(_) => crate::warm::add(self),
+                _ => self.was_written.store(true, Ordering::Relaxed),
+            }
             return done.is_ok();
         }
         self.demand_text(frame, at) || self.demand_backend(frame, at) || self.demand_shared(at)

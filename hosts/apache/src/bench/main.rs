@@ -1,0 +1,182 @@
+//! `apache-bench`: processor time of a server for a request, with Debian's modules and with the same modules behind the wall.
+
+mod load;
+mod server;
+
+use mullion_apache::{DEFAULT, Protection, Set, Setup, WORKING};
+use server::Server;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Measures what a request costs the server with modules behind the wall.
+
+Usage: apache-bench [--modules default|all|NAME,NAME...] [--protection write|read-write]
+                    [--rounds N] [--requests N] [--connections N] [CASE]...
+
+Rounds take turns between a server with Debian's modules and one with the same
+modules behind the wall. A case is a size in KiB (1, 64), or rewrite, headers,
+include, deflate, substitute: 1 and 64 if none is named. libmod_mullion.so is
+taken from target/server, or from beside this program.
+
+Exit status: 0, 1 if nothing could be measured, 2 if the command is misused.
+";
+
+struct Wanted {
+    modules: Vec<String>,
+    protection: Protection,
+    rounds: usize,
+    requests: usize,
+    connections: usize,
+    cases: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let wanted = match parse(std::env::args().skip(1)) {
+        Ok(Some(wanted)) => wanted,
+        Ok(None) => return say(HELP),
+        Err(what) => {
+            eprintln!("mullion: {what}\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&wanted) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("mullion: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn say(text: &str) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn named(set: &str) -> Vec<String> {
+    match set {
+        "all" => WORKING.map(str::to_owned).to_vec(),
+        "default" => DEFAULT.map(str::to_owned).to_vec(),
+        names => names.split(',').map(str::to_owned).collect(),
+    }
+}
+
+/// None: the help.
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, String> {
+    let mut wanted = Wanted {
+        modules: named("default"),
+        protection: Protection::Write,
+        rounds: 20,
+        requests: 1000,
+        connections: 1,
+        cases: Vec::new(),
+    };
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        let number = |text: String| {
+            let number = text.parse().ok().filter(|number| *number > 0);
+            number.ok_or(format!("{text} is no number"))
+        };
+        match argument.as_str() {
+            "--help" | "-h" => return Ok(None),
+            "--modules" => wanted.modules = named(&value()?),
+            "--rounds" => wanted.rounds = number(value()?)?,
+            "--requests" => wanted.requests = number(value()?)?,
+            "--connections" => wanted.connections = number(value()?)?,
+            "--protection" => {
+                wanted.protection = match value()?.as_str() {
+                    "write" => Protection::Write,
+                    "read-write" => Protection::ReadWrite,
+                    _ => return Err("--protection is write or read-write".to_owned()),
+                }
+            }
+            option if option.starts_with('-') => return Err(format!("{option} is no option")),
+            case => wanted.cases.push(case.to_owned()),
+        }
+    }
+    if wanted.cases.is_empty() {
+        wanted.cases = ["1", "64"].map(str::to_owned).to_vec();
+    }
+    for case in &wanted.cases {
+        server::path(case)?;
+    }
+    Ok(Some(wanted))
+}
+
+/// What lies in the middle, and between which two values 95 of 100 such measurements have it (order statistics).
+fn middle(mut values: Vec<f64>) -> (f64, f64, f64) {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    let reach = (0.98 * (n as f64).sqrt()).ceil() as usize;
+    let (low, high) = ((n / 2).saturating_sub(reach), (n / 2 + reach).min(n - 1));
+    (values[n / 2], values[low], values[high])
+}
+
+fn run(wanted: &Wanted) -> Result<(), Setup> {
+    let names: Vec<&str> = wanted.modules.iter().map(String::as_str).collect();
+    let set = Set::new(wanted.protection, &names)?;
+    let servers = [
+        Server::start(&set, &names, false)?,
+        Server::start(&set, &names, true)?,
+    ];
+    let mut out = io::stdout().lock();
+    let mut line = |text: &str| {
+        // A reader that has gone does not change what was measured.
+        let _gone = writeln!(out, "{text}").and_then(|()| out.flush());
+    };
+    line(&format!(
+        "{} modules, {} rounds of {} requests, {} connections, protection {}; processor time of the server for a request in us",
+        names.len(),
+        wanted.rounds,
+        wanted.requests,
+        wanted.connections,
+        wanted.protection.name()
+    ));
+    line(
+        "| case | stock, least | walled, least | ratio | stock, middle | walled, middle | middle ratio (95 of 100) | into modules | asked of the host |",
+    );
+    line("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for case in &wanted.cases {
+        let path = server::path(case).map_err(Setup::Generate)?;
+        let mut times = [Vec::new(), Vec::new()];
+        let mut ratios = Vec::new();
+        for server in &servers {
+            load::run(
+                server.port,
+                path,
+                wanted.requests.min(300),
+                wanted.connections,
+            )?;
+        }
+        let before = servers[1].counts()?;
+        for round in 0..wanted.rounds {
+            let mut both = [0.0; 2];
+            for at in [round % 2, 1 - round % 2] {
+                let start = servers[at].time();
+                load::run(servers[at].port, path, wanted.requests, wanted.connections)?;
+                both[at] = (servers[at].time() - start) / wanted.requests as f64;
+                times[at].push(both[at]);
+            }
+            ratios.push(both[1] / both[0]);
+        }
+        let after = servers[1].counts()?;
+        let all = (wanted.rounds * wanted.requests) as f64;
+        let least = |times: &[f64]| times.iter().copied().fold(f64::MAX, f64::min);
+        let [stock, walled] = &times;
+        let (ratio, low, high) = middle(ratios);
+        line(&format!(
+            "| {case} | {:.1} | {:.1} | {:.3} | {:.1} | {:.1} | {ratio:.3} ({low:.3} to {high:.3}) | {:.1} | {:.1} |",
+            least(stock),
+            least(walled),
+            least(walled) / least(stock),
+            middle(stock.clone()).0,
+            middle(walled.clone()).0,
+            (after.0 - before.0) as f64 / all,
+            (after.1 - before.1) as f64 / all,
+        ));
+    }
+    Ok(())
+}

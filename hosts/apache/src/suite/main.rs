@@ -1,0 +1,110 @@
+//! `apache-suite`: httpd's own test suite, which Debian's `apache2` source package carries, with Debian's modules and with modules
+//! behind the wall.
+//!
+//! ```text
+//!   framework's t/TEST ──► httpd ──► a script of ours: the configuration's LoadModule lines become MullionLoadModule ──► apache2
+//! ```
+
+mod place;
+mod table;
+
+use mullion_apache::{Setup, WORKING};
+use place::Place;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use table::Table;
+
+const HELP: &str = "\
+Runs httpd's own test suite with Debian's modules and with modules behind the wall.
+
+Usage: apache-suite [--folder FOLDER] [--walled NAME,NAME...] [SCRIPT]...
+
+Scripts are named as t/modules/alias.t; all run if none is named. FOLDER keeps
+results (~/.cache/mullion/apache-suite): a script that has one is not run again.
+Modules behind the wall are those that answer as the stock ones do, if none is
+named. libmod_mullion.so is taken from target/server, or from beside
+this program.
+
+Exit status: 0 if each script did the same twice, 1 if not, 2 if the command is misused.
+";
+
+struct Wanted {
+    folder: Option<PathBuf>,
+    walled: Vec<String>,
+    scripts: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    match parse(std::env::args().skip(1)) {
+        Ok(Some(wanted)) => match run(&wanted) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                eprintln!("mullion: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        Ok(None) => say(HELP),
+        Err(what) => {
+            eprintln!("mullion: {what}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn say(text: &str) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// None: the help.
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, String> {
+    let mut wanted = Wanted {
+        folder: None,
+        walled: WORKING.map(str::to_owned).to_vec(),
+        scripts: Vec::new(),
+    };
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--help" | "-h" => return Ok(None),
+            "--folder" => wanted.folder = Some(value()?.into()),
+            "--walled" => wanted.walled = value()?.split(',').map(str::to_owned).collect(),
+            option if option.starts_with('-') => return Err(format!("{option} is no option")),
+            script => wanted.scripts.push(script.to_owned()),
+        }
+    }
+    Ok(Some(wanted))
+}
+
+/// Whether each script did the same with and without the wall.
+fn run(wanted: &Wanted) -> Result<bool, Setup> {
+    let folder = match &wanted.folder {
+        Some(folder) => folder.clone(),
+        None => mullion_fetch::cache_directory()?.join("apache-suite"),
+    };
+    let mut table = Table::open(&folder.join("results"))?;
+    let place = Place::new(&folder, &wanted.walled)?;
+    let scripts = match wanted.scripts.is_empty() {
+        true => place.scripts()?,
+        false => wanted.scripts.clone(),
+    };
+    for walled in [false, true] {
+        let mut server = None;
+        for script in &scripts {
+            if table.has(script, walled) {
+                continue;
+            }
+            let server = server.get_or_insert_with(|| place.server(walled));
+            let outcome = server.run(script)?;
+            table.add(script, walled, &outcome)?;
+            eprintln!("{script} {}: {outcome}", table::kind(walled));
+        }
+    }
+    // A reader that has gone does not change what was found.
+    let _gone = io::stdout().write_all(table.print(&scripts).as_bytes());
+    Ok(scripts.iter().all(|script| table.is_same(script)))
+}
