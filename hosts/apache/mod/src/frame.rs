@@ -87,12 +87,7 @@ impl Frame {
                 _ => None,
             }
         });
-        let backends = self
-            .walled
-            .backends()
-            .into_iter()
-            .map(|backend| backend.request);
-        first.chain(backends).filter(|r| *r != 0).flat_map(|r| {
+        first.filter(|r| *r != 0).flat_map(|r| {
             let walk = |from: u64, along: u64| {
                 // SAFETY: as above; no module may write these fields.
                 let next =

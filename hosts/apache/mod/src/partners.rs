@@ -37,7 +37,6 @@ impl Walled {
         let of_backend = |backend: &Backend| match kind {
             b'p' => backend.pools.contains(&object),
             b'c' => backend.connection == object,
-            b'r' => backend.request == object,
             b'S' => backend.socket == object,
             _ => false,
         };
@@ -85,7 +84,11 @@ pub(crate) fn cross(frame: &Frame, name: &'static str, arguments: [u64; WIDE]) -
     let back = find_back(name).ok_or_else(|| format!("{name} is not offered"))?;
     let real = find(frame.walled, name, back)?;
     let params = back.params();
-    checked(frame, name, &params, back.answer, real, arguments)
+    let result = checked(frame, name, &params, back.answer, real, arguments)?;
+    if name == "ap_proxy_release_connection" {
+        frame.walled.release(arguments[1]);
+    }
+    Ok(result)
 }
 
 /// The words of each group's structure.

@@ -164,7 +164,6 @@ const WORKER_SHARED: u64 = 24;
 pub(crate) struct Backend {
     at: u64,
     pub(crate) connection: u64,
-    pub(crate) request: u64,
     pub(crate) worker: u64,
     pub(crate) socket: u64,
     pub(crate) pools: [u64; 2],
@@ -212,6 +211,8 @@ pub(crate) struct Walled {
     reads: bool,
     /// Whether mod_proxy has ever given it a connection, and what it may write of one.
     has_backends: AtomicBool,
+    /// Connections to backends with the threads that have them.
+    acquired: Mutex<Vec<(u64, u64)>>,
     pub(crate) backend_fields: Vec<&'static str>,
     /// Modules whose memory from pools it may write, too.
     pub(crate) partners: Vec<String>,
@@ -291,6 +292,7 @@ impl Walled {
             partners,
             reads,
             has_backends: AtomicBool::new(false),
+            acquired: Mutex::default(),
             backend_fields,
             offered: Mutex::default(),
             optional: Mutex::default(),
@@ -590,6 +592,9 @@ impl Walled {
         }
         let note = |state: &mut State| {
             if kind == b'X' {
+                let mut acquired = lock(&self.acquired);
+                acquired.retain(|(known, _)| *known != object);
+                acquired.push((object, here()));
                 self.has_backends.store(true, Ordering::Relaxed);
             }
             if state.objects.insert(object, kind).is_none()
@@ -751,12 +756,22 @@ impl Walled {
         false
     }
 
-    /// Connections to backends.
+    /// Connections to backends that this thread's calls have: other threads open and close theirs.
     pub(crate) fn backends(&self) -> Vec<Backend> {
         match self.has_backends.load(Ordering::Relaxed) {
-            true => self.made(b'X').into_iter().map(backend).collect(),
+            true => {
+                let acquired = lock(&self.acquired);
+                let own = acquired.iter().filter(|(_, thread)| *thread == here());
+                own.map(|(at, _)| backend(*at)).collect()
+            }
             false => Vec::new(),
         }
+    }
+
+    /// A connection goes back to mod_proxy.
+    pub(crate) fn release(&self, at: u64) {
+        lock(&self.acquired).retain(|(known, _)| *known != at);
+        self.forget_object(at);
     }
 
     /// Grants what the policy names of a connection to a backend.
@@ -942,13 +957,18 @@ fn is_global(pool: u64) -> bool {
     at.is_some_and(|at| unsafe { read(at as u64) } == pool)
 }
 
+/// A number of this thread.
+fn here() -> u64 {
+    // SAFETY: it asks for a number.
+    unsafe { libc::pthread_self() }
+}
+
 fn backend(at: u64) -> Backend {
     // SAFETY: mod_proxy keeps these structures as long as the process lives.
     let word = |offset: u64| unsafe { read(at + offset) };
     Backend {
         at,
         connection: word(0),
-        request: word(8),
         worker: word(16),
         socket: word(56),
         pools: [word(24), word(48)],

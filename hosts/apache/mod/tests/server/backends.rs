@@ -1,7 +1,9 @@
 //! Backends of proxies on loopback, which answer each request the same.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
 
 /// Starts one, which ends with the process; its port.
 pub(crate) fn start(kind: &str) -> u16 {
@@ -13,6 +15,8 @@ pub(crate) fn start(kind: &str) -> u16 {
         "fcgi" => fcgi,
         "well" => well,
         "scgi" => scgi,
+        "redis" => redis,
+        "memcache" => memcache,
         other => panic!("{other}"),
     };
     std::thread::spawn(move || {
@@ -118,4 +122,88 @@ fn scgi(mut stream: TcpStream) -> Option<()> {
     stream.read_exact(&mut fields).ok()?;
     let text = b"Status: 201 Made\r\nContent-Type: text/plain\r\n\r\nfrom scgi";
     stream.write_all(text).ok()
+}
+
+type Store = Mutex<Option<HashMap<Vec<u8>, Vec<u8>>>>;
+
+fn line(stream: &mut TcpStream) -> Option<String> {
+    let mut text = Vec::new();
+    while !text.ends_with(b"\r\n") {
+        text.push(bytes::<1>(stream)?[0]);
+    }
+    text.truncate(text.len() - 2);
+    String::from_utf8(text).ok()
+}
+
+/// A word or a value, and the end of its line.
+fn exactly(stream: &mut TcpStream, length: usize) -> Option<Vec<u8>> {
+    let mut value = vec![0; length + 2];
+    stream.read_exact(&mut value).ok()?;
+    value.truncate(length);
+    Some(value)
+}
+
+/// Commands of Redis that the cache uses.
+fn redis(mut stream: TcpStream) -> Option<()> {
+    static STORE: Store = Mutex::new(None);
+    loop {
+        let count: usize = line(&mut stream)?.strip_prefix('*')?.parse().ok()?;
+        let mut words = Vec::new();
+        for _ in 0..count {
+            let length = line(&mut stream)?.strip_prefix('$')?.parse().ok()?;
+            words.push(exactly(&mut stream, length)?);
+        }
+        let mut store = STORE.lock().ok()?;
+        let store = store.get_or_insert_default();
+        let answer = match (words.first()?.to_ascii_uppercase().as_slice(), words.get(1)) {
+            (b"SETEX" | b"SET", Some(key)) => {
+                store.insert(key.clone(), words.last()?.clone());
+                b"+OK\r\n".to_vec()
+            }
+            (b"GET", Some(key)) => match store.get(key) {
+                Some(value) => {
+                    let head = format!("${}\r\n", value.len());
+                    [head.as_bytes(), value, b"\r\n"].concat()
+                }
+                None => b"$-1\r\n".to_vec(),
+            },
+            (b"DEL", Some(key)) => {
+                format!(":{}\r\n", usize::from(store.remove(key).is_some())).into()
+            }
+            (b"PING", _) => b"+PONG\r\n".to_vec(),
+            _ => b"+OK\r\n".to_vec(),
+        };
+        stream.write_all(&answer).ok()?;
+    }
+}
+
+/// Commands of memcached that the cache uses.
+fn memcache(mut stream: TcpStream) -> Option<()> {
+    static STORE: Store = Mutex::new(None);
+    loop {
+        let command = line(&mut stream)?;
+        let words: Vec<&str> = command.split(' ').collect();
+        let key = || words.get(1).map(|key| key.as_bytes().to_vec());
+        let answer = match words[0] {
+            "set" => {
+                let value = exactly(&mut stream, words.get(4)?.parse().ok()?)?;
+                STORE
+                    .lock()
+                    .ok()?
+                    .get_or_insert_default()
+                    .insert(key()?, value);
+                b"STORED\r\n".to_vec()
+            }
+            "get" => match STORE.lock().ok()?.get_or_insert_default().get(&key()?) {
+                Some(value) => {
+                    let head = format!("VALUE {} 0 {}\r\n", words[1], value.len());
+                    [head.as_bytes(), value, b"\r\nEND\r\n"].concat()
+                }
+                None => b"END\r\n".to_vec(),
+            },
+            "delete" => b"DELETED\r\n".to_vec(),
+            _ => b"VERSION 1.6.0\r\n".to_vec(),
+        };
+        stream.write_all(&answer).ok()?;
+    }
 }
