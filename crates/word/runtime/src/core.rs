@@ -44,6 +44,8 @@ pub(crate) struct Core {
     pub(crate) tag: AtomicU64,
     /// By the body's address in the file.
     pub(crate) exports: BTreeMap<u64, FunctionPolicy>,
+    /// Of all other gates.
+    pub(crate) other_gates: Option<FunctionPolicy>,
     pub(crate) life: Mutex<Life>,
     pub(crate) keep: Keep,
     pub(crate) seats: Mutex<Vec<SeatAt>>,
@@ -177,7 +179,8 @@ impl Core {
 
     /// The policy of the export with this body.
     pub(crate) fn export(&self, body: u64) -> Option<&FunctionPolicy> {
-        self.exports.get(&body.wrapping_sub(self.base))
+        let named = self.exports.get(&body.wrapping_sub(self.base));
+        named.or(self.other_gates.as_ref())
     }
 
     /// What an ended call of the export with this body returns.

@@ -169,7 +169,11 @@ pub(crate) fn load(
     let subject = instances.as_ref().map_or(id.into(), |all| all.group.into());
     let holder = Holder::new(id, subject, view);
     let mut bits = 0;
-    if !exports.is_empty() {
+    let other_gates = (policy.stacked != 0).then(|| FunctionPolicy {
+        error: policy.error,
+        ..FunctionPolicy::of(&[]).stacked(policy.stacked)
+    });
+    if !exports.is_empty() || other_gates.is_some() {
         bits |= state::POLICY;
     }
     // A learning domain remembers the arguments of its calls, and each call may be for another instance.
@@ -218,6 +222,7 @@ pub(crate) fn load(
         stays_mapped: policy.stays_mapped,
         tag: AtomicU64::new(0),
         exports,
+        other_gates,
         life: Mutex::new(Life::default()),
         keep: Keep::default(),
         seats: Mutex::default(),

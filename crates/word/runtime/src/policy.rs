@@ -174,6 +174,7 @@ pub(crate) struct Offer {
 pub struct Policy {
     pub(crate) offers: BTreeMap<String, Offer>,
     pub(crate) exports: BTreeMap<String, FunctionPolicy>,
+    pub(crate) stacked: u8,
     pub(crate) limits: Limits,
     pub(crate) error: ErrorValue,
     pub(crate) data: BTreeMap<String, Data>,
@@ -269,6 +270,13 @@ impl Policy {
     #[must_use]
     pub fn export(mut self, name: &str, policy: FunctionPolicy) -> Policy {
         self.exports.insert(name.to_owned(), policy);
+        self
+    }
+
+    /// How many words of arguments on the stack all other functions of the module get, which hosts call by their addresses.
+    #[must_use]
+    pub fn stacked(mut self, words: u8) -> Policy {
+        self.stacked = words.min(16);
         self
     }
 

@@ -109,6 +109,7 @@ unsafe extern "C" {
     pub(crate) fn ap_hook_create_request(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_handler(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_child_init(f: usize, before: usize, after: usize, order: c_int);
+    pub(crate) fn ap_hook_check_config(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_post_config(f: usize, before: usize, after: usize, order: c_int);
 }
 

@@ -5,7 +5,7 @@ use crate::apr;
 use crate::frame::{Frame, Root};
 use crate::interface::{Back, Given};
 use crate::layout::{self, read};
-use crate::slots::{self, COUNT, Slots, slots};
+use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -13,11 +13,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-extern "C" fn stand<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
-    call(PLACE, [a, b, c, d, e, f])
+#[expect(
+    clippy::too_many_arguments,
+    reason = "providers' functions have as many"
+)]
+extern "C" fn stand<const PLACE: usize>(
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+    f: u64,
+    g: u64,
+    h: u64,
+    i: u64,
+    j: u64,
+    k: u64,
+    l: u64,
+) -> u64 {
+    call(PLACE, [a, b, c, d, e, f, g, h, i, j, k, l])
 }
 
-static STANDS: Slots = slots!(stand);
+static STANDS: Slots<Wide> = slots!(stand);
 
 /// A function of a module, as the core may call it.
 pub(crate) struct Slot {
@@ -77,7 +94,7 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
     Ok(slots::at(&STANDS, place) as u64)
 }
 
-fn call(place: usize, arguments: [u64; 6]) -> u64 {
+fn call(place: usize, arguments: [u64; WIDE]) -> u64 {
     match SLOTS.get(place).and_then(OnceLock::get) {
         Some(slot) => slot.call(arguments),
         None => 0,
@@ -94,7 +111,7 @@ impl Slot {
         }
     }
 
-    fn call(&self, arguments: [u64; 6]) -> u64 {
+    fn call(&self, arguments: [u64; WIDE]) -> u64 {
         let walled = self.walled;
         // A few calls stand for all: clocks cost.
         let begun = (walled.calls.count() % TIMED == 0).then(Instant::now);
@@ -102,10 +119,11 @@ impl Slot {
             return self.error(&format!("mullion: {} was stopped", walled.name));
         }
         let mut roots = [Root::None; 6];
-        for ((root, given), value) in roots.iter_mut().zip(&self.kind.given).zip(arguments) {
-            *root = match given {
-                _ if value == 0 => Root::None,
-                Given::Any | Given::Out(_) => Root::None,
+        let mut last = 0;
+        for (given, value) in self.kind.given.iter().zip(arguments) {
+            let root = match given {
+                _ if value == 0 => continue,
+                Given::Any | Given::Out(_) | Given::OutAt(_) | Given::Callback(_) => continue,
                 Given::Pool => Root::Pool(value),
                 Given::Request => Root::Request(value),
                 Given::Connection => Root::Connection(value),
@@ -114,7 +132,12 @@ impl Slot {
                 Given::Brigade => Root::Brigade(value),
                 Given::Table => Root::Table(value),
                 Given::Command => Root::Command(value),
+                Given::Thing => Root::Thing(value),
             };
+            if let Some(place) = roots.get_mut(last) {
+                *place = root;
+                last += 1;
+            }
         }
         let result = Frame::enter(walled, roots, |frame| {
             match self.granted(frame, arguments) {
@@ -137,18 +160,29 @@ impl Slot {
         result
     }
 
-    fn granted(&self, frame: &Frame, arguments: [u64; 6]) -> Answer<u64> {
+    fn granted(&self, frame: &Frame, arguments: [u64; WIDE]) -> Answer<u64> {
         let walled = self.walled;
         if self.kind.name == "register" {
             // The core has just given the module its number.
             crate::load::number(walled);
         }
         let mut granted = Vec::new();
-        for (at, given) in self.kind.given.iter().enumerate().take(6) {
-            if let Given::Out(bytes) = given
-                && arguments[at] != 0
-            {
-                granted.push(walled.grant(arguments[at], *bytes)?);
+        for (at, given) in self.kind.given.iter().enumerate().take(WIDE) {
+            let value = arguments[at];
+            match given {
+                _ if value == 0 => {}
+                Given::Out(bytes) => granted.push(walled.grant(value, *bytes)?),
+                Given::OutAt(count) => {
+                    let count = arguments.get(*count).copied().unwrap_or(0);
+                    // SAFETY: the core or a module that calls has 32 bits there, as was looked at.
+                    let bytes = u64::from(unsafe { (count as *const u32).read() });
+                    granted.push(walled.grant(value, bytes)?);
+                    granted.push(walled.grant(count, 4)?);
+                }
+                Given::Callback(kind) => {
+                    crate::out::offer_back(walled, value as usize, crate::interface::back(kind))?;
+                }
+                _ => {}
             }
         }
         for root in frame.roots {
@@ -167,7 +201,7 @@ impl Slot {
         }
         let mut arguments = arguments;
         let mut shown = None;
-        for (at, given) in self.kind.given.iter().enumerate().take(6) {
+        for (at, given) in self.kind.given.iter().enumerate().take(WIDE) {
             if *given == Given::Brigade && arguments[at] != 0 {
                 let home = frame.home().ok_or("a brigade without a connection")?;
                 let copy = walled.show_brigade(frame, home, arguments[at])?;
@@ -175,11 +209,18 @@ impl Slot {
                 arguments[at] = copy;
             }
         }
-        let [a, b, c, d, e, f] = arguments;
-        // SAFETY: it was seen to be a gate of the module, whose text stays mapped, or it is a function of ours for six
-        // integers. A gate takes any arguments: they are numbers to the module.
-        let function = unsafe { std::mem::transmute::<u64, slots::Function>(self.function) };
-        let result = function(a, b, c, d, e, f);
+        let [a, b, c, d, e, f, ..] = arguments;
+        let result = match self.kind.given.len() > 6 {
+            // SAFETY: as below; the module gets so many words of its arguments on the stack (`Policy::stacked`).
+            true => unsafe { slots::call_wide(self.function, &arguments) },
+            false => {
+                // SAFETY: it was seen to be a gate of the module, whose text stays mapped, or it is a function of ours for six
+                // integers. A gate takes any arguments: they are numbers to the module.
+                let function =
+                    unsafe { std::mem::transmute::<u64, slots::Function>(self.function) };
+                function(a, b, c, d, e, f)
+            }
+        };
         if let Some(copy) = shown {
             let ended = walled.end_brigade(frame, copy);
             walled.hide_brigade(copy);

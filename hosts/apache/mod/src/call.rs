@@ -6,15 +6,42 @@ use crate::frame::{Frame, Root, now};
 use crate::interface::{Answer as Result_, Param, Way, table};
 use crate::layout::{self, read};
 use crate::rings::Passing;
-use crate::slots::{self, COUNT, Slots, slots};
+use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
 use std::sync::OnceLock;
 
 extern "C" fn import<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
-    mediate(|frame| mediated(frame, PLACE, [a, b, c, d, e, f]))
+    mediate(|frame| mediated(frame, PLACE, [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0]))
 }
 
 static IMPORTS: Slots = slots!(import);
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "other modules' functions have as many"
+)]
+extern "C" fn cross<const PLACE: usize>(
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+    f: u64,
+    g: u64,
+    h: u64,
+    i: u64,
+    j: u64,
+    k: u64,
+    l: u64,
+) -> u64 {
+    let arguments = [a, b, c, d, e, f, g, h, i, j, k, l];
+    mediate(|frame| match &table().rows[PLACE] {
+        row if row.way == Way::Cross => crate::partners::cross(frame, row.name, arguments),
+        _ => mediated(frame, PLACE, arguments),
+    })
+}
+
+static CROSS: Slots<Wide> = slots!(cross);
 
 /// Does what a module asks for. If that is refused, the module's call ends when this returns.
 pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
@@ -47,13 +74,17 @@ pub(crate) fn resolve(name: &str) -> Option<usize> {
     match table().find(name) {
         Some((place, row)) => match &row.way {
             Way::Direct => Some(real(place)).filter(|at| *at != 0),
-            Way::Mediated(..) if place < COUNT && real(place) != 0 => {
-                Some(slots::at(&IMPORTS, place))
+            Way::Mediated(params, _) if place < COUNT && real(place) != 0 => {
+                match params.len() > 6 {
+                    true => Some(slots::at(&CROSS, place)),
+                    false => Some(slots::at(&IMPORTS, place)),
+                }
             }
             Way::Mediated(..) => None,
+            Way::Cross => (place < COUNT).then(|| slots::at(&CROSS, place)),
             Way::Own { .. } => crate::own::find(name),
         },
-        None => apr::symbol(name),
+        None => apr::symbol(name).or_else(|| crate::partners::data(name)),
     }
 }
 
@@ -87,21 +118,27 @@ pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
         b'A' => frame.has_allocator(object),
         b'f' => frame.has_filter(object),
         b'F' => frame.leads_to(object),
+        b'o' => frame.has_thing(object),
         _ => false,
     };
-    is_given || frame.walled.knows(object, kind)
+    is_given || frame.walled.knows_or_shares(object, kind)
 }
 
 /// A request that the module was given, or a part of one that it has made.
 pub(crate) fn is_request(frame: &Frame, r: u64) -> bool {
-    frame.has_request(r) || frame.walled.knows(r, b'r')
+    frame.has_request(r) || frame.walled.knows_or_shares(r, b'r')
+}
+
+/// A connection that the module was given, or has made.
+pub(crate) fn is_connection(frame: &Frame, c: u64) -> bool {
+    frame.has_connection(c) || frame.walled.knows_or_shares(c, b'c')
 }
 
 /// Where the port of a socket's address is.
 const ADDRESS_PORT: u64 = 24;
 
 /// The pool in whose life a result is good.
-fn pool_of(params: &[Param], arguments: &[u64; 6]) -> Option<u64> {
+fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
     let all = || params.iter().zip(arguments);
     let pool = all().find(|(param, _)| **param == Param::Pool);
     if let Some((_, pool)) = pool {
@@ -117,7 +154,7 @@ fn pool_of(params: &[Param], arguments: &[u64; 6]) -> Option<u64> {
     c.map(|(_, c)| unsafe { read(c + layout::C_POOL) })
 }
 
-fn mediated(frame: &Frame, place: usize, arguments: [u64; 6]) -> Answer<u64> {
+fn mediated(frame: &Frame, place: usize, arguments: [u64; WIDE]) -> Answer<u64> {
     let row = &table().rows[place];
     match &row.way {
         Way::Mediated(params, answer) => {
@@ -140,14 +177,15 @@ pub(crate) fn checked(
     params: &[Param],
     answer: Result_,
     real: usize,
-    mut arguments: [u64; 6],
+    mut arguments: [u64; WIDE],
 ) -> Answer<u64> {
     let walled = frame.walled;
     let mut passing = Passing::new(frame);
+    let (mut kept, mut long, mut counted) = ([0; WIDE], None, 0);
     let has_rings = params.iter().any(|param| param.is_ring()) || answer.is_ring();
     // Brigades first: a bucket may be the end of one.
     if has_rings {
-        for (at, param) in params.iter().enumerate().take(6) {
+        for (at, param) in params.iter().enumerate().take(WIDE) {
             if let Param::Object { kind: b'b', null } = *param
                 && !(null && arguments[at] == 0)
             {
@@ -157,7 +195,7 @@ pub(crate) fn checked(
             }
         }
     }
-    for (at, param) in params.iter().enumerate().take(6) {
+    for (at, param) in params.iter().enumerate().take(WIDE) {
         let value = arguments[at];
         match *param {
             Param::Any => {}
@@ -170,7 +208,7 @@ pub(crate) fn checked(
                 }
             }
             Param::Connection { null } => {
-                if !(frame.has_connection(value) || null && value == 0) {
+                if !(is_connection(frame, value) || null && value == 0) {
                     return lacks(name, at, value, "connection");
                 }
             }
@@ -217,27 +255,69 @@ pub(crate) fn checked(
                     .must_write(value, bytes)
                     .map_err(|what| format!("{}: {what}", name))?;
             }
-            Param::OutObject(_) => {
+            Param::OutAt(at) if value != 0 => {
+                let count = arguments.get(at).copied().unwrap_or(0);
+                walled.must_write(count, 4)?;
+                // SAFETY: the module may write, and so read, there.
+                let bytes = u64::from(unsafe { (count as *const u32).read() });
+                walled
+                    .must_write(value, bytes)
+                    .map_err(|what| format!("{}: {what}", name))?;
+            }
+            Param::OutAtLong(at) if value != 0 => {
+                let count = arguments.get(at).copied().unwrap_or(0);
+                walled.must_write(count, 8)?;
+                // SAFETY: the module may write, and so read, there.
+                let bytes = unsafe { read(count) };
+                walled
+                    .must_write(value, bytes)
+                    .map_err(|what| format!("{}: {what}", name))?;
+                long = Some((at, bytes));
+            }
+            Param::OutObject(kind) => {
                 walled
                     .must_write(value, 8)
                     .map_err(|what| format!("{}: {what}", name))?;
+                if kind != b'k' {
+                    // A function that fails leaves the word alone: what the module has put there is no object.
+                    // SAFETY: the module may write there.
+                    unsafe {
+                        kept[at] = read(value);
+                        (value as *mut u64).write(0);
+                    }
+                }
             }
-            Param::Out(_) | Param::OutBy(..) => {}
+            Param::Out(_) | Param::OutBy(..) | Param::OutAt(_) | Param::OutAtLong(_) => {}
             Param::Callback(kind) => {
                 arguments[at] = back::stand_in(frame, kind, value)
                     .map_err(|what| format!("{}: {what}", name))?;
             }
         }
     }
-    let [a, b, c, d, e, f] = arguments;
-    // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
-    let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
-    let result = call(a, b, c, d, e, f);
+    // What is looked at is what is passed on: another thread of the module may change its own word meanwhile.
+    if let Some((at, bytes)) = &mut long {
+        (arguments[*at], counted) = (bytes as *mut u64 as u64, arguments[*at]);
+    }
+    let [a, b, c, d, e, f, ..] = arguments;
+    let result = match params.len() > 6 {
+        // SAFETY: it is httpd's or a module's function of this name, with arguments that were looked at above.
+        true => unsafe { slots::call_wide(real as u64, &arguments) },
+        false => {
+            // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
+            let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
+            call(a, b, c, d, e, f)
+        }
+    };
+    if let Some((at, bytes)) = long {
+        arguments[at] = counted;
+        // SAFETY: the module may write there, as was looked at.
+        unsafe { (counted as *mut u64).write(bytes) };
+    }
     let pool = || pool_of(params, &arguments);
     if has_rings {
         passing.end()?;
     }
-    for (at, param) in params.iter().enumerate().take(6) {
+    for (at, param) in params.iter().enumerate().take(WIDE) {
         if let Param::OutObject(b'k') = *param {
             // SAFETY: the module may write there, and the core has: a bucket.
             unsafe {
@@ -247,6 +327,11 @@ pub(crate) fn checked(
         } else if let Param::OutObject(kind) = *param {
             // SAFETY: the module may write there.
             let made = unsafe { read(arguments[at]) };
+            if made == 0 {
+                // SAFETY: the module may write there.
+                unsafe { (arguments[at] as *mut u64).write(kept[at]) };
+                continue;
+            }
             walled.know(frame, pool(), made, kind)?;
             if kind == b'a' && made != 0 {
                 // Modules set the port themselves.

@@ -217,6 +217,14 @@ variadic! {
         }
         Ok(last as u64)
     };
+    ap_cookie_write = |frame, passed| cookie(frame, passed, "ap_cookie_write", 5);
+    ap_cookie_write2 = |frame, passed| cookie(frame, passed, "ap_cookie_write2", 5);
+    ap_cookie_remove = |frame, passed| cookie(frame, passed, "ap_cookie_remove", 3);
+    ap_cookie_remove2 = |frame, passed| cookie(frame, passed, "ap_cookie_remove2", 3);
+    apr_dbd_pvselect = |frame, passed| database(frame, passed, "apr_dbd_pvselect", true);
+    apr_dbd_pvquery = |frame, passed| database(frame, passed, "apr_dbd_pvquery", false);
+    apr_dbd_pvbselect = |frame, passed| database(frame, passed, "apr_dbd_pvbselect", true);
+    apr_dbd_pvbquery = |frame, passed| database(frame, passed, "apr_dbd_pvbquery", false);
     ap_expr_parse_cmd_mi = |frame, passed| {
         let [cmd, text, flags, error, lookup, index] = passed.integers;
         if !frame.roots.contains(&crate::frame::Root::Command(cmd)) {
@@ -238,6 +246,94 @@ variadic! {
     };
 }
 
+/// Tables, up to a null pointer, behind a request and what the cookie is.
+fn cookie(frame: &Frame, passed: &Passed, name: &str, first: usize) -> Answer<u64> {
+    let [r, b, c, d, e, f] = passed.integers;
+    a_request(frame, r)?;
+    for table in passed.list(first)? {
+        if !call::has(frame, b't', table) {
+            return Err(format!("{table:#x} is no table of the module"));
+        }
+    }
+    let s = &passed.stacked;
+    let real = apr::symbol(name).ok_or("the server does not have it")?;
+    // SAFETY: it is httpd's function, with a request, strings, and tables that were looked at.
+    let status = unsafe {
+        let real: unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, ...) -> i32 =
+            std::mem::transmute(real);
+        real(
+            r, b, c, d, e, f, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10],
+            s[11], s[12], s[13], s[14], s[15],
+        )
+    };
+    Ok(status as u32 as u64)
+}
+
+/// A prepared statement with its values: the driver reads as many as it has counted.
+fn database(frame: &Frame, passed: &Passed, name: &str, selects: bool) -> Answer<u64> {
+    let walled = frame.walled;
+    let [driver, pool, handle, to, statement, random] = passed.integers;
+    for (object, kind) in [(driver, b'V'), (handle, b'H'), (statement, b'Q')] {
+        if !walled.knows_or_shares(object, kind) {
+            return Err(format!(
+                "{object:#x} is nothing of a database of the module's"
+            ));
+        }
+    }
+    walled.pool(frame, pool)?;
+    walled.must_write(to, if selects { 8 } else { 4 })?;
+    // SAFETY: the module may write, and so read, there.
+    let mut results = match selects {
+        true => unsafe { read(to) },
+        false => 0,
+    };
+    if results != 0 && !walled.knows_or_shares(results, b'O') {
+        return Err(format!("{results:#x} is no result of the module's"));
+    }
+    let s = &passed.stacked;
+    let real = apr::symbol(name).ok_or("the server does not have it")?;
+    // SAFETY: it is APR's function, with objects that were looked at and a word of ours.
+    let status = unsafe {
+        let real: unsafe extern "C" fn(u64, u64, u64, *mut u64, u64, u64, ...) -> i32 =
+            std::mem::transmute(real);
+        real(
+            driver,
+            pool,
+            handle,
+            &mut results,
+            statement,
+            random,
+            s[0],
+            s[1],
+            s[2],
+            s[3],
+            s[4],
+            s[5],
+            s[6],
+            s[7],
+            s[8],
+            s[9],
+            s[10],
+            s[11],
+            s[12],
+            s[13],
+            s[14],
+            s[15],
+        )
+    };
+    // SAFETY: the module may write there.
+    unsafe {
+        match selects {
+            true => {
+                walled.know(frame, Some(pool), results, b'O')?;
+                (to as *mut u64).write(results);
+            }
+            false => (to as *mut u32).write(results as u32),
+        }
+    }
+    Ok(status as u32 as u64)
+}
+
 fn flushing(frame: &Frame, flush: u64, filter: u64) -> Answer<()> {
     let is_flush = Some(flush as usize) == call::flushes() && frame.leads_to(filter);
     match flush == 0 || is_flush {
@@ -254,7 +350,7 @@ fn a_request(frame: &Frame, r: u64) -> Answer<()> {
 }
 
 /// A format that writes nothing by its arguments.
-fn checked(format: u64) -> Answer<()> {
+pub(crate) fn checked(format: u64) -> Answer<()> {
     let mut rest = string(format)?.iter();
     while rest.any(|byte| *byte == b'%') {
         let conversion = rest.find(|byte| {

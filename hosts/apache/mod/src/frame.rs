@@ -16,6 +16,8 @@ pub(crate) enum Root {
     Brigade(u64),
     Table(u64),
     Command(u64),
+    /// Something of another module's, whose address alone is known.
+    Thing(u64),
     None,
 }
 
@@ -112,7 +114,38 @@ impl Frame {
         let theirs = self
             .requests()
             .map(|r| unsafe { read(r + layout::R_CONNECTION) });
-        given.chain(theirs).filter(|c| *c != 0)
+        let backends = self
+            .walled
+            .backends()
+            .into_iter()
+            .map(|backend| backend.connection);
+        given.chain(theirs).chain(backends).filter(|c| *c != 0)
+    }
+
+    /// What the module's calls were given of other modules.
+    pub(crate) fn things(&self) -> impl Iterator<Item = u64> {
+        self.all_roots().filter_map(|root| match root {
+            Root::Thing(at) => Some(at),
+            _ => None,
+        })
+    }
+
+    /// The pool of this call's request, or of an earlier call's of the module.
+    pub(crate) fn any_home(&self) -> Option<u64> {
+        // SAFETY: roots are the core's own structures.
+        let of = |r: u64| unsafe { read(r + layout::R_POOL) };
+        self.home().or_else(|| self.requests().next().map(of))
+    }
+
+    /// Whether the call was given something of another module's, or it is a backend's worker.
+    pub(crate) fn has_thing(&self, at: u64) -> bool {
+        let of_backend = || {
+            self.walled
+                .backends()
+                .iter()
+                .any(|backend| backend.worker == at)
+        };
+        self.all_roots().any(|root| root == Root::Thing(at)) || of_backend()
     }
 
     /// A server, by which the others can be found.

@@ -1,5 +1,6 @@
 //! What modules may call, and how the core calls them: httpd.txt and callbacks.txt, read once.
 
+use crate::slots;
 use mullion_word_policy::{Call, File, Interface};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -28,6 +29,10 @@ pub(crate) enum Param {
     Out(u64),
     /// As many as this argument says, times so many.
     OutBy(usize, u64),
+    /// As many as the 32 bits say that this argument points to.
+    OutAt(usize),
+    /// The same of 64 bits.
+    OutAtLong(usize),
     OutObject(u8),
     Callback(&'static Back),
     /// `ap_filter_flush` with the filter behind it, or null.
@@ -71,6 +76,8 @@ pub(crate) enum Way {
     Own {
         variadic: bool,
     },
+    /// Another module's function, whose row is in callbacks.txt.
+    Cross,
 }
 
 /// A function of the host.
@@ -93,14 +100,22 @@ pub(crate) enum Given {
     Brigade,
     Table,
     Command,
+    Thing,
     Out(u64),
+    /// As many bytes as the 32 bits say that this argument points to.
+    OutAt(usize),
+    /// A function of another module's, which this one may call for the length of the process.
+    Callback(&'static str),
 }
 
-/// A kind of function of modules that the core calls.
+/// A kind of function of modules that the core or another module calls.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Back {
     pub(crate) name: &'static str,
     pub(crate) given: Vec<Given>,
+    /// The same as words: for a module that calls it, its arguments are looked at.
+    words: &'static str,
+    pub(crate) answer: Answer,
     /// What an ended call answers; none: the text of a directive's error.
     pub(crate) error: Option<u64>,
 }
@@ -116,6 +131,8 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
     BACKS.get_or_init(|| {
         let rows = lines(include_str!("callbacks.txt")).map(|line| {
             let (head, error) = line.split_once('=').unwrap_or((line, "0"));
+            let (head, answer) = head.split_once("->").unwrap_or((head, "."));
+            let (_, all) = head.split_once(' ').unwrap_or((head, ""));
             let mut words = head.split_ascii_whitespace();
             let name = words.next().unwrap_or_default();
             let given = words.map(|word| match word.trim_end_matches('?') {
@@ -127,17 +144,42 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 "b" => Given::Brigade,
                 "t" => Given::Table,
                 "cmd" => Given::Command,
-                word => match word.strip_prefix('w').and_then(|n| n.parse().ok()) {
-                    Some(bytes) => Given::Out(bytes),
+                "o" => Given::Thing,
+                word if word.starts_with('>') => Given::Out(8),
+                word if word.starts_with('&') => Given::Callback(&word[1..]),
+                word => match word.strip_prefix('w') {
+                    Some(at) if at.starts_with('@') => {
+                        Given::OutAt(at[1..].parse().unwrap_or(slots::WIDE))
+                    }
+                    Some(bytes) => bytes.parse().map_or(Given::Any, Given::Out),
                     None => Given::Any,
                 },
             });
             let error = error.trim().parse::<i64>().ok().map(|n| n as u64);
             let given = given.collect();
-            (name, Back { name, given, error })
+            let back = Back {
+                name,
+                given,
+                words: all.trim(),
+                answer: result(answer.trim()),
+                error,
+            };
+            (name, back)
         });
         rows.collect()
     })
+}
+
+impl Back {
+    /// What is looked at when another module calls such a function.
+    pub(crate) fn params(&self) -> Vec<Param> {
+        self.words.split_ascii_whitespace().map(param).collect()
+    }
+}
+
+/// Whether there is such a kind.
+pub(crate) fn find_back(name: &str) -> Option<&'static Back> {
+    backs().get(name)
 }
 
 /// A kind of callback.
@@ -150,6 +192,12 @@ pub(crate) fn back(name: &str) -> &'static Back {
 pub(crate) fn param(word: &str) -> Param {
     if let Some(name) = word.strip_prefix('&') {
         return Param::Callback(back(name));
+    }
+    if let Some(at) = word.strip_prefix("w@@") {
+        return Param::OutAtLong(at.parse().unwrap_or(slots::WIDE));
+    }
+    if let Some(at) = word.strip_prefix("w@") {
+        return Param::OutAt(at.parse().unwrap_or(slots::WIDE));
     }
     if let Some(by) = word.strip_prefix("w*") {
         let (at, scale) = by.split_once('*').unwrap_or((by, "1"));
@@ -174,21 +222,26 @@ pub(crate) fn param(word: &str) -> Param {
     }
 }
 
+fn result(word: &str) -> Answer {
+    match word {
+        "." | "" => Answer::Plain,
+        "str" => Answer::Text,
+        "r" => Answer::Request,
+        kind => Answer::Object(kind.as_bytes()[0]),
+    }
+}
+
 fn way(words: &[&'static str]) -> Way {
     match words {
         ["!"] => return Way::Own { variadic: false },
         ["!v"] => return Way::Own { variadic: true },
+        ["^"] => return Way::Cross,
         _ => {}
     }
     let end = words.iter().position(|word| *word == "=");
     let (params, answer) = words.split_at(end.unwrap_or(words.len()));
     let params: Vec<Param> = params.iter().map(|word| param(word)).collect();
-    let answer = match answer.get(1).copied() {
-        None | Some(".") => Answer::Plain,
-        Some("str") => Answer::Text,
-        Some("r") => Answer::Request,
-        Some(kind) => Answer::Object(kind.as_bytes()[0]),
-    };
+    let answer = result(answer.get(1).copied().unwrap_or("."));
     match answer == Answer::Plain && params.iter().all(|param| *param == Param::Any) {
         true => Way::Direct,
         false => Way::Mediated(params, answer),
@@ -252,6 +305,44 @@ const NEVER: [&str; 14] = [
     "invoke_mtx",
 ];
 
+/// Modules whose memory others may be allowed to write: they keep what they have in common in it.
+const PARTNERS: [&str; 34] = [
+    "session",
+    "session_cookie",
+    "session_dbd",
+    "session_crypto",
+    "auth_form",
+    "auth_digest",
+    "authn_socache",
+    "cache",
+    "cache_disk",
+    "cache_socache",
+    "socache_shmcb",
+    "socache_dbm",
+    "socache_memcache",
+    "socache_redis",
+    "slotmem_shm",
+    "slotmem_plain",
+    "dbd",
+    "proxy",
+    "proxy_http",
+    "proxy_fcgi",
+    "proxy_ajp",
+    "proxy_scgi",
+    "proxy_uwsgi",
+    "proxy_balancer",
+    "proxy_hcheck",
+    "proxy_wstunnel",
+    "proxy_connect",
+    "proxy_express",
+    "dav",
+    "dav_fs",
+    "dav_lock",
+    "watchdog",
+    "heartmonitor",
+    "lua",
+];
+
 /// The interface as policies speak of it: functions, groups of them, and fields of structures as `request_rec.user`.
 pub(crate) fn interface() -> &'static Interface {
     static INTERFACE: OnceLock<Interface> = OnceLock::new();
@@ -259,8 +350,10 @@ pub(crate) fn interface() -> &'static Interface {
         let mut file = File::default();
         let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for row in &table().rows {
-            let stacked = match row.way {
+            let stacked = match &row.way {
+                Way::Mediated(params, _) if params.len() > 6 => slots::STACKED,
                 Way::Own { variadic: true } => 16,
+                Way::Cross => slots::STACKED,
                 _ => 0,
             };
             let call = Call {
@@ -289,6 +382,14 @@ pub(crate) fn interface() -> &'static Interface {
             if offered {
                 file.calls.insert((*name).to_owned(), Call::default());
             }
+        }
+        for name in crate::walled::BACKEND_FIELDS {
+            file.calls.insert(name.0.to_owned(), Call::default());
+        }
+        // Memory that another module has of pools.
+        for name in PARTNERS {
+            let name = format!("{name}_module.memory");
+            file.calls.insert(name, Call::default());
         }
         let default = crate::load::DEFAULT;
         if let Ok(default) = File::parse(default) {

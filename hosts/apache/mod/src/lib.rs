@@ -21,6 +21,7 @@ mod call;
 mod count;
 mod format;
 mod frame;
+mod heap;
 mod interface;
 mod layout;
 mod learn;
@@ -29,7 +30,10 @@ mod load;
 mod map;
 mod out;
 mod own;
+mod partners;
+mod processes;
 mod quick;
+mod relocatable;
 mod rings;
 mod slots;
 mod varbuf;
@@ -161,6 +165,7 @@ extern "C" fn register_hooks(_: u64) {
     unsafe {
         stay();
         apr::ap_hook_child_init(begin as *const () as usize, 0, 0, REALLY_FIRST);
+        apr::ap_hook_check_config(sort_hooks as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_post_config(ready as *const () as usize, 0, 0, REALLY_LAST);
         apr::ap_hook_create_request(warm::begin as *const () as usize, 0, 0, REALLY_LAST);
         apr::ap_hook_handler(map::answer as *const () as usize, 0, 0, MIDDLE);
@@ -193,6 +198,12 @@ extern "C" fn begin(_: u64, server: u64) {
 /// A child is about to serve: what modules have in their data now they get back after a fault.
 extern "C" fn serve(_: u64, _: u64) {
     load::all().iter().for_each(|walled| walled.remember());
+}
+
+/// The configuration has been read: modules have said which hooks of other modules they want.
+extern "C" fn sort_hooks(_: u64, _: u64, _: u64, _: u64) -> c_int {
+    partners::sort();
+    0
 }
 
 extern "C" fn ready(_: u64, _: u64, _: u64, _: u64) -> c_int {

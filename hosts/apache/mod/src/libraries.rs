@@ -29,7 +29,8 @@ pub(crate) struct Stream {
 }
 
 /// The libraries, by the beginnings of their functions' names.
-const LIBRARIES: [(&str, &std::ffi::CStr); 5] = [
+const LIBRARIES: [(&str, &std::ffi::CStr); 6] = [
+    ("xml", c"libxml2.so.2"),
     ("deflate", c"libz.so.1"),
     ("inflate", c"libz.so.1"),
     ("crc32", c"libz.so.1"),
@@ -494,9 +495,4 @@ pub(crate) extern "C" fn apr_poll(at: u64, count: u64, found: u64, time: u64) ->
         }
         Ok(status as u32 as u64)
     })
-}
-
-/// Hooks that modules offer each other: none is given. The module finds that nobody has one.
-pub(crate) extern "C" fn apr_optional_hook_get(_: u64) -> u64 {
-    0
 }

@@ -8,6 +8,7 @@ use crate::layout::{self, read};
 use crate::own;
 use crate::walled::{Answer, Walled, lock};
 use mullion_symbols::Symbols;
+use mullion_word_abi::Protection;
 use mullion_word_policy::File;
 use mullion_word_runtime::{ErrorValue, Host, Module};
 use mullion_word_verifier::verify;
@@ -143,8 +144,15 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         float: 0.0,
     };
     let lowered = interface().policy(&file).map_err(|error| text(&error))?;
-    let lowered = lowered.error(ended);
     let verified = verify(bytes.to_vec()).map_err(|error| text(&error))?;
+    let lowered = lowered.error(ended);
+    // Functions of providers and of other modules' hooks may have more arguments than registers.
+    let is_provider =
+        |name: &String| name.contains("register_provider") || name == "apr_hook_sort_register";
+    let lowered = match verified.imports().iter().any(is_provider) {
+        true => lowered.stacked(crate::slots::STACKED),
+        false => lowered,
+    };
     let module = Module::new(name, &verified).map_err(|error| text(&error))?;
     let domain = match crate::learn::folder() {
         None => host.load_with(&module, lowered, &mut call::resolve),
@@ -199,6 +207,10 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         Some(layout::field(field)?.0)
     });
     let texts = texts.collect();
+    let backend_fields = crate::walled::BACKEND_FIELDS.iter().map(|(name, ..)| *name);
+    let backend_fields = backend_fields.filter(|name| allowed.contains_key(*name));
+    let partners = allowed.keys();
+    let partners = partners.filter_map(|name| Some(name.strip_suffix(".memory")?.to_owned()));
     let walled = Walled::new(
         name,
         (domain, host),
@@ -211,6 +223,9 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         texts,
         data,
         Symbols::new(bytes.to_vec()),
+        partners.collect(),
+        verified.protection() == Protection::ReadWrite,
+        backend_fields.collect(),
     );
     walled
         .domain

@@ -2,37 +2,56 @@
 //! of buckets' types. Each address that may be called leads to a function of ours that looks at the arguments.
 
 use crate::call::{checked, mediate};
-use crate::interface::{Answer as Result_, Param, param};
+use crate::interface::{Answer as Result_, Back, Param, param};
 use crate::rings::{self, Of};
-use crate::slots::{self, COUNT, Slots, slots};
+use crate::slots::{self, COUNT, STACKED, Slots, Wide, slots};
 use crate::walled::{Answer, Walled, lock};
+use mullion_word_runtime::FunctionPolicy;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
 struct Slot {
     name: String,
     params: Vec<Param>,
+    answer: Result_,
     real: usize,
     /// It is a function of buckets.
     of: Option<Of>,
 }
 
-extern "C" fn out<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
+#[expect(
+    clippy::too_many_arguments,
+    reason = "providers' functions have as many"
+)]
+extern "C" fn out<const PLACE: usize>(
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+    f: u64,
+    g: u64,
+    h: u64,
+    i: u64,
+    j: u64,
+    k: u64,
+    l: u64,
+) -> u64 {
     mediate(|frame| match OUTS[PLACE].get() {
         Some(Slot { of: Some(of), .. }) => rings::call(frame, *of, [a, b, c, d, e, f]),
         Some(slot) => checked(
             frame,
             &slot.name,
             &slot.params,
-            Result_::Plain,
+            slot.answer,
             slot.real,
-            [a, b, c, d, e, f],
+            [a, b, c, d, e, f, g, h, i, j, k, l],
         ),
         None => Err("no function of the host".to_owned()),
     })
 }
 
-static STANDS: Slots = slots!(out);
+static STANDS: Slots<Wide> = slots!(out);
 static OUTS: [OnceLock<Slot>; COUNT] = [const { OnceLock::new() }; COUNT];
 /// By the function's address.
 static KNOWN: Mutex<Option<HashMap<usize, usize>>> = Mutex::new(None);
@@ -40,8 +59,17 @@ static KNOWN: Mutex<Option<HashMap<usize, usize>>> = Mutex::new(None);
 /// Lets a module call functions by their addresses; each with a name and its parameters, as httpd.txt has them.
 pub(crate) fn offer(walled: &'static Walled, functions: &[(usize, String, &str)]) -> Answer<()> {
     let functions = functions.iter();
-    let functions = functions.map(|(real, name, params)| (*real, name.clone(), *params, None));
-    offer_all(walled, &functions.collect::<Vec<_>>())
+    let functions = functions.map(|(real, name, params)| {
+        let params = params.split_ascii_whitespace().map(param).collect();
+        (*real, name.clone(), params, Result_::Plain, None)
+    });
+    offer_all(walled, functions.collect())
+}
+
+/// Lets a module call a function of another module, or of the host, that is of a known kind.
+pub(crate) fn offer_back(walled: &'static Walled, real: usize, back: &'static Back) -> Answer<()> {
+    let name = back.name.to_owned();
+    offer_all(walled, vec![(real, name, back.params(), back.answer, None)])
 }
 
 /// The types of buckets whose functions modules may call.
@@ -63,7 +91,7 @@ const TYPES: [&str; 13] = [
 
 /// Lets a module call the functions of buckets and their types.
 pub(crate) fn offer_buckets(walled: &'static Walled) -> Answer<()> {
-    let mut all: Vec<(usize, String, &str, Option<Of>)> = Vec::new();
+    let mut all: Vec<Offered> = Vec::new();
     for name in TYPES {
         let Some(kind) = crate::apr::symbol(name) else {
             continue;
@@ -76,38 +104,44 @@ pub(crate) fn offer_buckets(walled: &'static Walled) -> Answer<()> {
                     return Err(format!("a function of {name} is two in one"));
                 }
                 Some(_) => {}
-                None => all.push((real, format!("{of:?} of {name}"), "", Some(of))),
+                None => {
+                    let name = format!("{of:?} of {name}");
+                    all.push((real, name, Vec::new(), Result_::Plain, Some(of)));
+                }
             }
         }
     }
     if let Some(free) = crate::apr::symbol("apr_bucket_free") {
-        all.push((free, "apr_bucket_free".to_owned(), "", Some(Of::Free)));
+        let name = "apr_bucket_free".to_owned();
+        all.push((free, name, Vec::new(), Result_::Plain, Some(Of::Free)));
     }
-    offer_all(walled, &all)
+    offer_all(walled, all)
 }
 
-type Offered<'f> = (usize, String, &'f str, Option<Of>);
+type Offered = (usize, String, Vec<Param>, Result_, Option<Of>);
 
-fn offer_all(walled: &'static Walled, functions: &[Offered<'_>]) -> Answer<()> {
+fn offer_all(walled: &'static Walled, functions: Vec<Offered>) -> Answer<()> {
     let mut calls = Vec::new();
-    for (real, name, params, of) in functions {
-        if *real == 0 || !walled.is_new_call(*real) {
+    for (real, name, params, answer, of) in functions {
+        if real == 0 || !walled.is_new_call(real) {
             continue;
         }
         let mut known = lock(&KNOWN);
         let known = known.get_or_insert_with(HashMap::new);
         let next = known.len();
-        let place = *known.entry(*real).or_insert(next);
+        let place = *known.entry(real).or_insert(next);
         let slot = OUTS
             .get(place)
             .ok_or("there are no more functions to stand for the host's")?;
+        let policy = (params.len() > 6).then(|| FunctionPolicy::of(&[]).stacked(STACKED));
         let _made = slot.get_or_init(|| Slot {
             name: name.clone(),
-            params: params.split_ascii_whitespace().map(param).collect(),
-            real: *real,
-            of: *of,
+            params,
+            answer,
+            real,
+            of,
         });
-        calls.push((*real, name.clone(), slots::at(&STANDS, place), None));
+        calls.push((real, name, slots::at(&STANDS, place), policy));
     }
     if !calls.is_empty() {
         // SAFETY: the functions are ours, and stay.

@@ -10,7 +10,7 @@ use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
 use crate::rings::Passing;
-use crate::walled::{Answer, lock};
+use crate::walled::Answer;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -22,17 +22,16 @@ macro_rules! functions {
 
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
-    use crate::{libraries, own, varbuf};
+    use crate::{heap, libraries, own, partners, processes, relocatable, varbuf};
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         functions! {
             own: apr_palloc, apr_pstrdup, apr_pstrndup, apr_pstrmemdup, apr_pmemdup, apr_pool_create_ex, apr_pool_clear,
-                apr_pool_destroy, ap_str_tolower, ap_str_toupper, ap_content_type_tolower, ap_unescape_url,
+                apr_pool_destroy, ap_str_tolower, ap_str_toupper, ap_content_type_tolower, ap_unescape_url, ap_unescape_url_keep2f,
                 ap_unescape_urlencoded, ap_no2slash, ap_getparents, ap_normalize_path, ap_make_dirstr_prefix, apr_strtok,
                 apr_hash_first, apr_hash_next, ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
-                apr_base64_encode, apr_base64_encode_binary, apr_file_read, ap_register_auth_provider,
-                apr_dynamic_fn_retrieve, apr_dynamic_fn_register, ap_lookup_provider,
+                apr_base64_encode, apr_base64_encode_binary, apr_file_read,
                 apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create,
                 ap_add_output_filter_handle, ap_get_output_filter_handle;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
@@ -40,10 +39,21 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
                 apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
-                apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs, __isoc99_sscanf, apr_file_printf;
+                apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs, ap_cookie_write, ap_cookie_write2, ap_cookie_remove,
+                ap_cookie_remove2, apr_dbd_pvselect, apr_dbd_pvquery, apr_dbd_pvbselect, apr_dbd_pvbquery, __isoc99_sscanf, apr_file_printf;
             libraries: deflateInit2_, inflateInit2_, deflate, inflate, deflateEnd, inflateEnd, BrotliEncoderCreateInstance,
                 BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
-                ap_log_assert, ap_expr_parse, apr_optional_hook_get, apr_poll;
+                ap_log_assert, ap_expr_parse, apr_poll;
+            heap: apr_bucket_alloc, apr_bucket_free, ap_malloc, free, ap_escape_urlencoded_buffer, ap_parse_form_data,
+                apr_pstrcatv, apr_file_read_full, apr_shm_create, apr_shm_attach, apr_global_mutex_child_init,
+                ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
+                apr_base64_decode, apr_base64_decode_binary;
+            processes: apr_proc_create, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
+                apr_pollset_remove;
+            relocatable: apr_rmm_init, apr_rmm_attach, apr_rmm_destroy, apr_rmm_malloc, apr_rmm_calloc, apr_rmm_free,
+                apr_rmm_addr_get, apr_rmm_offset_get;
+            partners: ap_register_auth_provider, ap_register_provider, ap_lookup_provider, apr_dynamic_fn_retrieve,
+                apr_dynamic_fn_register, apr_hook_sort_register, apr_optional_hook_add, apr_optional_hook_get;
             varbuf: ap_varbuf_init, ap_varbuf_grow, ap_varbuf_free, ap_varbuf_strmemcat, ap_varbuf_pdup, ap_varbuf_regsub, ap_varbuf_cfg_getline;
         }
         .into()
@@ -86,7 +96,12 @@ pub(crate) extern "C" fn apr_palloc(pool: u64, bytes: u64) -> u64 {
 pub(crate) extern "C" fn apr_pstrdup(pool: u64, text: u64) -> u64 {
     mediate(|frame| match text {
         0 => Ok(0),
-        text => frame.walled.copy(frame, pool, string(text)?),
+        text => {
+            let length = frame.walled.length(text, u64::MAX)?;
+            // SAFETY: so many bytes were read there.
+            let bytes = unsafe { std::slice::from_raw_parts(text as *const u8, length) };
+            frame.walled.copy(frame, pool, bytes)
+        }
     })
 }
 
@@ -95,9 +110,8 @@ pub(crate) extern "C" fn apr_pstrndup(pool: u64, text: u64, most: u64) -> u64 {
         if text == 0 {
             return Ok(0);
         }
-        // SAFETY: it reads no further than `most` or the end.
-        let length = unsafe { libc::strnlen(text as *const _, most as usize) };
-        // SAFETY: `strnlen` has read so many bytes there.
+        let length = frame.walled.length(text, most)?;
+        // SAFETY: so many bytes were read there.
         let bytes = unsafe { std::slice::from_raw_parts(text as *const u8, length) };
         frame.walled.copy(frame, pool, bytes)
     })
@@ -107,6 +121,7 @@ fn memory(frame: &Frame, pool: u64, from: u64, bytes: u64, end: bool) -> Answer<
     if from == 0 {
         return Ok(0);
     }
+    frame.walled.must_read(from, bytes)?;
     let to = frame
         .walled
         .take(frame, pool, bytes.saturating_add(u64::from(end)))?;
@@ -204,6 +219,7 @@ in_place! {
     ap_content_type_tolower();
     ap_unescape_url();
     ap_unescape_urlencoded();
+    ap_unescape_url_keep2f(flags);
     ap_no2slash();
     ap_getparents();
     ap_normalize_path(flags);
@@ -487,7 +503,12 @@ pub(crate) extern "C" fn apr_bucket_heap_create(
         let real = apr::symbol("apr_bucket_heap_create").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, which copies what the module may read.
         let real: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        if free != 0 {
+        // Blocks of these allocators go with the request (`heap.rs`). A function of the module's is not called.
+        let frees = ["apr_bucket_free", "free"].map(apr::symbol);
+        let ours = ["apr_bucket_free", "free"].map(find);
+        let is_known =
+            [frees, ours].concat().contains(&Some(free as usize)) || frame.walled.is_gate(free);
+        if free != 0 && !is_known {
             return Err(
                 "apr_bucket_heap_create: a function that frees is not passed on".to_owned(),
             );
@@ -575,105 +596,6 @@ pub(crate) extern "C" fn ap_get_output_filter_handle(name: u64) -> u64 {
             crate::out::offer(frame.walled, &offers)?;
         }
         Ok(record)
-    })
-}
-
-/// A provider's structure of two functions: the core and other modules get a copy with functions of ours.
-pub(crate) extern "C" fn ap_register_auth_provider(
-    pool: u64,
-    group: u64,
-    name: u64,
-    version: u64,
-    provider: u64,
-    kinds: u64,
-) -> u64 {
-    mediate(|frame| {
-        frame.walled.pool(frame, pool)?;
-        let is_authn = string(group)? == b"authn";
-        let kinds_of = match is_authn {
-            true => ["check_password", "realm_hash"],
-            false => ["check_authorization", "parse_require"],
-        };
-        let mut copy = Box::new([0u64; 4]);
-        for (at, of) in kinds_of.iter().enumerate() {
-            // SAFETY: the module may read what it passes.
-            let function = unsafe { read(provider + 8 * at as u64) };
-            copy[at] = back::stand_in(frame, kind(of), function)?;
-        }
-        let real = apr::symbol("ap_register_auth_provider").ok_or("the server does not have it")?;
-        // SAFETY: it is httpd's function. The copy stays, as modules keep pointers to it.
-        let real: extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64 =
-            unsafe { std::mem::transmute(real) };
-        Ok(real(
-            pool,
-            group,
-            name,
-            version,
-            Box::leak(copy).as_ptr() as u64,
-            kinds,
-        ))
-    })
-}
-
-/// A module gets its own optional functions. It gets none of others, and does without them.
-pub(crate) extern "C" fn apr_dynamic_fn_retrieve(name: u64) -> u64 {
-    mediate(|frame| {
-        let name = string(name)?;
-        Ok(lock(&frame.walled.optional).get(name).copied().unwrap_or(0))
-    })
-}
-
-/// Optional functions whose parameters are known here: a request.
-const OPTIONAL: [&[u8]; 4] = [
-    b"authn_ap_auth_type",
-    b"authn_ap_auth_name",
-    b"authz_some_auth_required",
-    b"authz_ap_some_auth_required",
-];
-
-/// A function that the module offers: the core gets it if its parameters are known, and otherwise nobody does.
-pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u64 {
-    mediate(|frame| {
-        if !OPTIONAL.contains(&string(name)?) {
-            if frame.walled.is_gate(function) {
-                lock(&frame.walled.optional).insert(string(name)?.to_vec(), function);
-            }
-            return Ok(0);
-        }
-        let stand_in = back::stand_in(frame, kind("optional"), function)?;
-        let real = apr::symbol("apr_dynamic_fn_register").ok_or("the server does not have it")?;
-        // SAFETY: it is APR's function; what stands for the module's stays.
-        let real: extern "C" fn(u64, u64) = unsafe { std::mem::transmute(real) };
-        real(name, stand_in);
-        Ok(0)
-    })
-}
-
-/// The functions of a provider of users or of rights become callable for the module that has looked it up.
-pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64) -> u64 {
-    mediate(|frame| {
-        let real = apr::symbol("ap_lookup_provider").ok_or("the server does not have it")?;
-        // SAFETY: it is httpd's function.
-        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let provider = real(group, name, version);
-        if provider == 0 {
-            return Ok(0);
-        }
-        let shape = match string(group)? {
-            b"authn" => ["r . .", "r . . w8"],
-            b"authz" => ["r . .", "cmd . w8"],
-            // The module may read it, and call nothing in it.
-            _ => return Ok(provider),
-        };
-        let name = String::from_utf8_lossy(string(name)?).into_owned();
-        // SAFETY: the core keeps providers of these groups as structures of two functions.
-        let functions = unsafe { [read(provider) as usize, read(provider + 8) as usize] };
-        let offers = [
-            (functions[0], format!("{name}'s first function"), shape[0]),
-            (functions[1], format!("{name}'s second function"), shape[1]),
-        ];
-        crate::out::offer(frame.walled, &offers)?;
-        Ok(provider)
     })
 }
 

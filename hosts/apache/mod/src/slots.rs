@@ -3,11 +3,32 @@
 /// Functions of six integers; the system's convention passes them in registers, however many a caller has.
 pub(crate) type Function = extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64;
 
+/// Functions of so many integers: those behind the sixth are on the stack. A function of fewer leaves the others alone.
+pub(crate) const WIDE: usize = 12;
+
+/// The same for functions with more than six.
+pub(crate) type Wide =
+    extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
+
+/// How many of them are on the stack.
+pub(crate) const STACKED: u8 = 6;
+
+/// Calls a function of up to twelve integers.
+///
+/// # Safety
+/// There is one, for integers.
+pub(crate) unsafe fn call_wide(at: u64, arguments: &[u64; WIDE]) -> u64 {
+    // SAFETY: by the caller; words on the stack that a function has no parameters for do not matter to it.
+    let function = unsafe { std::mem::transmute::<u64, Wide>(at) };
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = *arguments;
+    function(a, b, c, d, e, f, g, h, i, j, k, l)
+}
+
 /// So many functions.
 pub(crate) const COUNT: usize = 2048;
 
 /// Sixteen times sixteen times eight functions.
-pub(crate) type Slots = [[[Function; 16]; 16]; 8];
+pub(crate) type Slots<F = Function> = [[[F; 16]; 16]; 8];
 
 macro_rules! row {
     ($f:ident, $at:expr) => {
@@ -74,6 +95,9 @@ macro_rules! slots {
 pub(crate) use {row, rows, slots};
 
 /// The function with this place.
-pub(crate) fn at(slots: &Slots, place: usize) -> usize {
-    slots[place >> 8][place >> 4 & 15][place & 15] as usize
+pub(crate) fn at<F: Copy>(slots: &Slots<F>, place: usize) -> usize {
+    const { assert!(size_of::<F>() == size_of::<usize>()) };
+    let function = slots[place >> 8][place >> 4 & 15][place & 15];
+    // SAFETY: it is a pointer to a function, as large as a number.
+    unsafe { std::mem::transmute_copy(&function) }
 }

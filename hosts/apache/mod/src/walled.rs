@@ -41,6 +41,8 @@ struct Ledger {
     next: u64,
     end: u64,
     chunks: Vec<(u64, u64)>,
+    /// Large blocks.
+    blocks: Vec<(u64, u64)>,
     bytes: u64,
     objects: Vec<u64>,
     /// Requests, connections and filters whose warm fields were granted.
@@ -95,6 +97,7 @@ impl Ledger {
     fn clear(&mut self) {
         (self.next, self.end, self.bytes) = (0, 0, 0);
         self.chunks.clear();
+        self.blocks.clear();
         self.objects.clear();
         self.touched.clear();
     }
@@ -141,6 +144,31 @@ impl Piece {
     }
 }
 
+/// What a module may write of its connections to backends (`proxy_conn_rec`), and of what is counted for all of them.
+pub(crate) const BACKEND_FIELDS: [(&str, u64, u64); 6] = [
+    ("proxy_worker_shared.lbstatus", SHARED_STATUS, 4),
+    ("proxy_worker_shared.elected", SHARED_ELECTED, 8),
+    ("proxy_conn_rec.close", 84, 4),
+    ("proxy_conn_rec.data", 64, 8),
+    ("proxy_worker_shared.transferred", SHARED_TRANSFERRED, 8),
+    ("proxy_worker_shared.read", SHARED_READ, 8),
+];
+const SHARED_STATUS: u64 = 424;
+const SHARED_ELECTED: u64 = 552;
+const SHARED_TRANSFERRED: u64 = 576;
+const SHARED_READ: u64 = 584;
+/// Where a worker has what processes share of it.
+const WORKER_SHARED: u64 = 24;
+
+/// A connection to a backend that mod_proxy has given to the module.
+pub(crate) struct Backend {
+    at: u64,
+    pub(crate) connection: u64,
+    pub(crate) worker: u64,
+    pub(crate) socket: u64,
+    pub(crate) pools: [u64; 2],
+}
+
 /// A module.
 pub(crate) struct Walled {
     pub(crate) name: String,
@@ -179,6 +207,15 @@ pub(crate) struct Walled {
     /// Strings of a request that it may change in their place: where the request has them.
     texts: Vec<u64>,
     symbols: Mutex<Symbols>,
+    /// Whether its loads are checked.
+    reads: bool,
+    /// Whether mod_proxy has ever given it a connection, and what it may write of one.
+    has_backends: AtomicBool,
+    /// Connections to backends with the threads that have them.
+    acquired: Mutex<Vec<(u64, u64)>>,
+    pub(crate) backend_fields: Vec<&'static str>,
+    /// Modules whose memory from pools it may write, too.
+    pub(crate) partners: Vec<String>,
     /// Functions of the host that it may call by address.
     offered: Mutex<HashSet<usize>>,
     /// Optional functions that it has registered, which it may get itself.
@@ -221,6 +258,9 @@ impl Walled {
         texts: Vec<u64>,
         data: Vec<(u64, u64)>,
         symbols: Symbols,
+        partners: Vec<String>,
+        reads: bool,
+        backend_fields: Vec<&'static str>,
     ) -> &'static Walled {
         let stand_in = Box::leak(Box::new([0u64; layout::MODULE / 8]));
         Box::leak(Box::new(Walled {
@@ -249,6 +289,11 @@ impl Walled {
             streams: Mutex::default(),
             texts,
             symbols: Mutex::new(symbols),
+            partners,
+            reads,
+            has_backends: AtomicBool::new(false),
+            acquired: Mutex::default(),
+            backend_fields,
             offered: Mutex::default(),
             optional: Mutex::default(),
         }))
@@ -273,6 +318,42 @@ impl Walled {
         }
     }
 
+    /// What the module could not read itself is not copied for it. One whose loads are not checked reads anything.
+    pub(crate) fn must_read(&self, at: u64, bytes: u64) -> Answer<()> {
+        match !self.reads || bytes == 0 || self.view().allows(at, bytes, Access::READ) {
+            true => Ok(()),
+            false => Err(format!(
+                "{bytes} bytes at {at:#x}, {}, are to be read, which the module may not read",
+                self.object(at)
+            )),
+        }
+    }
+
+    /// The length of a string of at most so many characters: each word is looked at before it is read.
+    pub(crate) fn length(&self, at: u64, most: u64) -> Answer<usize> {
+        if at < 4096 && most != 0 {
+            return Err(format!("{at:#x} is no string"));
+        }
+        if !self.reads {
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            // SAFETY: it reads no further than `most` or the end.
+            return Ok(unsafe { libc::strnlen(at as *const _, most) });
+        }
+        let mut length = 0;
+        while length < most {
+            let next = at + length;
+            if length == 0 || next.is_multiple_of(4) {
+                self.must_read(next, 1)?;
+            }
+            // SAFETY: the module may read the word.
+            if unsafe { (next as *const u8).read() } == 0 {
+                break;
+            }
+            length += 1;
+        }
+        Ok(length as usize)
+    }
+
     /// Whether it is a function of the module's.
     pub(crate) fn is_gate(&self, at: u64) -> bool {
         at != 0 && at.is_multiple_of(16) && self.view().allows(at, 1, Access::ENTER)
@@ -294,26 +375,59 @@ impl Walled {
         let mut state = lock(&self.state);
         if !state.ledgers.contains_key(&pool) {
             let is_own = state.objects.get(&pool) == Some(&b'p');
-            if pool == 0 || !(is_own || frame.has_pool(pool)) {
+            drop(state);
+            if pool == 0
+                || !(is_own || frame.has_pool(pool) || self.shares(pool, b'p') || is_global(pool))
+            {
                 return Err(format!("{pool:#x} is no pool that the module was given"));
             }
-            let fresh = state.spare.pop().unwrap_or_default();
-            state.ledgers.insert(pool, fresh);
-            let cleanup = Cleanup { walled: self, pool };
-            // SAFETY: the pool lives: the core has passed it, or the module has made it. It runs the cleanup before its
-            // memory goes, and the cleanup's data lies in that.
-            unsafe {
-                let at = apr::apr_palloc(pool, size_of::<Cleanup>() as u64);
-                (at as *mut Cleanup).write(cleanup);
-                apr::apr_pool_cleanup_register(
-                    pool,
-                    at,
-                    clean as *const () as usize,
-                    nothing as *const () as usize,
-                );
-            }
+            state = lock(&self.state);
+            self.open(&mut state, pool);
         }
         act(&mut state)
+    }
+
+    /// A ledger for a pool that lives.
+    fn open(&'static self, state: &mut State, pool: u64) {
+        if state.ledgers.contains_key(&pool) {
+            return;
+        }
+        let fresh = state.spare.pop().unwrap_or_default();
+        state.ledgers.insert(pool, fresh);
+        let cleanup = Cleanup { walled: self, pool };
+        // SAFETY: the pool lives: the core has passed it, or a module has made it. It runs the cleanup before its
+        // memory goes, and the cleanup's data lies in that.
+        unsafe {
+            let at = apr::apr_palloc(pool, size_of::<Cleanup>() as u64);
+            (at as *mut Cleanup).write(cleanup);
+            apr::apr_pool_cleanup_register(
+                pool,
+                at,
+                clean as *const () as usize,
+                nothing as *const () as usize,
+            );
+        }
+    }
+
+    /// The block or chunk of a pool that has an address: of which pool, where, and how large.
+    pub(crate) fn block(&self, at: u64) -> Option<(u64, u64, u64)> {
+        let state = lock(&self.state);
+        let found = state.ledgers.iter().find_map(|(pool, ledger)| {
+            let all = ledger.chunks.iter().chain(&ledger.blocks);
+            let mut all = all.filter(|(start, bytes)| at.wrapping_sub(*start) < *bytes);
+            all.next().map(|(start, bytes)| (*pool, *start, *bytes))
+        });
+        found
+    }
+
+    /// A block of another module's, as long as its pool lives.
+    pub(crate) fn borrow(&'static self, (pool, at, bytes): (u64, u64, u64)) -> Answer<()> {
+        let mut state = lock(&self.state);
+        self.open(&mut state, pool);
+        let granted = self.grant(at, bytes)?;
+        let ledger = state.ledgers.entry(pool).or_default();
+        ledger.lend(self, pool, granted);
+        Ok(())
     }
 
     /// A pool that the module may use.
@@ -383,6 +497,7 @@ impl Walled {
                 let at = unsafe { apr::apr_palloc(pool, bytes) };
                 let granted = self.grant(at, bytes)?;
                 ledger.lend(self, pool, granted);
+                ledger.blocks.push((at, bytes));
                 ledger.bytes += bytes;
                 *used += bytes;
                 return Ok(at);
@@ -424,6 +539,25 @@ impl Walled {
         })
     }
 
+    /// The same for a block that partners may write, too.
+    pub(crate) fn lend_block(
+        &'static self,
+        frame: &Frame,
+        pool: u64,
+        at: u64,
+        bytes: u64,
+    ) -> Answer<()> {
+        self.lend(frame, pool, at, bytes)?;
+        let mut state = lock(&self.state);
+        state
+            .ledgers
+            .entry(pool)
+            .or_default()
+            .blocks
+            .push((at, bytes));
+        Ok(())
+    }
+
     /// Until it is dropped.
     pub(crate) fn grant(&self, at: u64, bytes: u64) -> Answer<Granted> {
         // SAFETY: the words are a pool's that the module asked it for, or what the policy lets the module write.
@@ -457,6 +591,12 @@ impl Walled {
             return Ok(());
         }
         let note = |state: &mut State| {
+            if kind == b'X' {
+                let mut acquired = lock(&self.acquired);
+                acquired.retain(|(known, _)| *known != object);
+                acquired.push((object, here()));
+                self.has_backends.store(true, Ordering::Relaxed);
+            }
             if state.objects.insert(object, kind).is_none()
                 && let Some(ledger) = pool.and_then(|pool| state.ledgers.get_mut(&pool))
             {
@@ -561,9 +701,10 @@ impl Walled {
         };
         let filter = (at & !7).wrapping_sub(layout::F_CTX);
         let filters = frame.has_filter(filter) || self.knows(filter, b'f');
-        let roots = frame.requests().chain(self.made_requests());
+        let roots = frame.requests().chain(self.made(b'r'));
         let roots = roots.map(Root::Request);
-        let roots = roots.chain(frame.connections().map(Root::Connection));
+        let connections = frame.connections().chain(self.made(b'c'));
+        let roots = roots.chain(connections.map(Root::Connection));
         let roots = roots.chain(filters.then_some(Root::Filter(filter)));
         for root in roots {
             // SAFETY: frames have the core's structures, and so have the module's known filters.
@@ -586,13 +727,13 @@ impl Walled {
             }
             return done.is_ok();
         }
-        self.demand_text(frame, at)
+        self.demand_text(frame, at) || self.demand_backend(frame, at) || self.demand_shared(at)
     }
 
-    /// Parts of requests that the module has made.
-    fn made_requests(&self) -> Vec<u64> {
+    /// Requests or connections that the module has made.
+    fn made(&self, kind: u8) -> Vec<u64> {
         let state = lock(&self.state);
-        let made = state.objects.iter().filter(|(_, kind)| **kind == b'r');
+        let made = state.objects.iter().filter(|(_, known)| **known == kind);
         made.map(|(r, _)| *r).collect()
     }
 
@@ -609,6 +750,59 @@ impl Walled {
                 let bytes = unsafe { apr::text(text) }.len() as u64 + 1;
                 if at - text < bytes {
                     return self.lend(frame, pool, text, bytes).is_ok();
+                }
+            }
+        }
+        false
+    }
+
+    /// Connections to backends that this thread's calls have: other threads open and close theirs.
+    pub(crate) fn backends(&self) -> Vec<Backend> {
+        match self.has_backends.load(Ordering::Relaxed) {
+            true => {
+                let acquired = lock(&self.acquired);
+                let own = acquired.iter().filter(|(_, thread)| *thread == here());
+                own.map(|(at, _)| backend(*at)).collect()
+            }
+            false => Vec::new(),
+        }
+    }
+
+    /// A connection goes back to mod_proxy.
+    pub(crate) fn release(&self, at: u64) {
+        lock(&self.acquired).retain(|(known, _)| *known != at);
+        self.forget_object(at);
+    }
+
+    /// Grants what the policy names of a connection to a backend.
+    fn demand_backend(&'static self, frame: &Frame, at: u64) -> bool {
+        let Some(pool) = frame.any_home() else {
+            return false;
+        };
+        if self.backend_fields.is_empty() {
+            return false;
+        }
+        // A module with these fields gets workers of mod_proxy's.
+        // SAFETY: mod_proxy keeps workers as long as the configuration.
+        let shared = |worker: u64| {
+            (
+                unsafe { read(worker + WORKER_SHARED) },
+                "proxy_worker_shared",
+            )
+        };
+        let backends = self.backends();
+        let own = backends
+            .iter()
+            .map(|backend| (backend.at, "proxy_conn_rec"));
+        let workers = backends.iter().map(|backend| backend.worker);
+        let workers = workers.chain(self.made(b'o')).chain(frame.things());
+        let workers = workers.filter(|worker| *worker != 0).map(shared);
+        for (start, structure) in own.chain(workers) {
+            for (name, offset, bytes) in BACKEND_FIELDS {
+                let is_named =
+                    || name.starts_with(structure) && self.backend_fields.contains(&name);
+                if at.wrapping_sub(start + offset) < bytes && is_named() {
+                    return self.lend(frame, pool, start + offset, bytes).is_ok();
                 }
             }
         }
@@ -752,5 +946,31 @@ impl Walled {
             .iter()
             .any(|(start, bytes)| (*start..start + bytes).contains(&at));
         range || self.writes(at, 1)
+    }
+}
+
+/// The pool of the configuration, which APR's macros for hooks use by a variable.
+fn is_global(pool: u64) -> bool {
+    static AT: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
+    let at = *AT.get_or_init(|| apr::symbol("apr_hook_global_pool"));
+    // SAFETY: it is APR's variable.
+    at.is_some_and(|at| unsafe { read(at as u64) } == pool)
+}
+
+/// A number of this thread.
+fn here() -> u64 {
+    // SAFETY: it asks for a number.
+    unsafe { libc::pthread_self() }
+}
+
+fn backend(at: u64) -> Backend {
+    // SAFETY: mod_proxy keeps these structures as long as the process lives.
+    let word = |offset: u64| unsafe { read(at + offset) };
+    Backend {
+        at,
+        connection: word(0),
+        worker: word(16),
+        socket: word(56),
+        pools: [word(24), word(48)],
     }
 }

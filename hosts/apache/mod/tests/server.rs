@@ -2,6 +2,12 @@
 //!
 //! gcc calls this very program as its assembler and linker, so it has a `main` of its own.
 
+#[path = "server/backends.rs"]
+mod backends;
+#[path = "server/cases.rs"]
+mod cases;
+#[path = "server/holes.rs"]
+mod holes;
 #[path = "server/running.rs"]
 mod running;
 #[path = "server/same.rs"]
@@ -36,9 +42,12 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 6] = [
+    let tests: [(&str, Test); 7] = [
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
+        ("cases", |place| {
+            cases::cases(place, std::env::args().nth(2).as_deref())
+        }),
         ("children", several_children_and_restarts),
         ("hostile", attacks_end_as_500_and_the_process_goes_on),
         ("plain", the_same_attacks_end_or_corrupt_a_stock_server),
@@ -50,6 +59,13 @@ fn main() -> ExitCode {
             println!("{name}: passed");
         }
     }
+    if wanted.as_deref() == Some("holes") {
+        holes::holes(&place, 40);
+        holes::without_the_wall(&place);
+    }
+    if wanted.as_deref() == Some("thousand") {
+        holes::holes(&place, 1000);
+    }
     if wanted.as_deref() == Some("cost") {
         same::cost(&place);
     }
@@ -59,6 +75,7 @@ fn main() -> ExitCode {
 /// Where modules are made and servers run.
 struct Place {
     scratch: tempfile::TempDir,
+    tree: PathBuf,
     maker: Maker,
     modules: Vec<Module>,
     library: PathBuf,
@@ -82,7 +99,11 @@ impl Place {
         // The server's children are another user.
         let all = fs::Permissions::from_mode(0o755);
         fs::set_permissions(scratch.path(), all).expect("ours");
-        let made = scratch.path().join("modules");
+        // Modules that were made by this very program are used again.
+        let made = match std::env::var_os("MULLION_APACHE_MADE") {
+            Some(folder) => PathBuf::from(folder),
+            None => scratch.path().join("modules"),
+        };
         let maker = Maker::new(&tree, &modules, &made).expect("headers");
         let program = std::env::current_exe().expect("a path");
         let deps = program.parent().expect("a folder");
@@ -90,6 +111,7 @@ impl Place {
         let libraries = folders.map(|folder| folder.join("libmod_mullion.so"));
         let library = libraries.into_iter().find(|library| library.is_file());
         Place {
+            tree,
             scratch,
             maker,
             modules,
@@ -124,9 +146,16 @@ impl Place {
         )
     }
 
-    /// The line that loads Debian's own.
+    /// The line that loads Debian's own, or one without the wall if Debian has none.
     fn stock(&self, name: &str) -> String {
-        format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")
+        let own = format!("{MODULES}/mod_{name}.so");
+        match Path::new(&own).is_file() {
+            true => format!("LoadModule {name}_module {own}\n"),
+            false => {
+                let module = self.modules.iter().find(|module| module.name == name);
+                self.compile(name, &module.expect("httpd has it").files)
+            }
+        }
     }
 
     fn wall(&self) -> String {
@@ -135,6 +164,10 @@ impl Place {
 
     /// A module of ours, as any other module is made.
     fn native(&self, name: &str) -> String {
+        self.compile(name, &[here(&format!("tests/{name}.c"))])
+    }
+
+    fn compile(&self, name: &str, files: &[PathBuf]) -> String {
         let to = self.scratch.path().join(format!("mod_{name}.so"));
         let mut gcc = Command::new("gcc");
         gcc.args([
@@ -147,7 +180,7 @@ impl Place {
             "-D_REENTRANT",
         ]);
         gcc.args(["-I/usr/include/apache2", "-I/usr/include/apr-1.0"]);
-        gcc.arg(here(&format!("tests/{name}.c"))).arg("-o").arg(&to);
+        gcc.args(files).arg("-o").arg(&to);
         assert!(gcc.status().expect("gcc starts").success());
         format!("LoadModule {name}_module {}\n", to.display())
     }

@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
+    /// Another one, `{echo}` in its configuration.
+    pub(crate) second: u16,
     log: PathBuf,
 }
 
@@ -42,20 +44,28 @@ impl Server {
         content(root);
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = free.local_addr().expect("an address").port();
-        drop(free);
+        let other = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let second = other.local_addr().expect("an address").port();
+        drop((free, other));
         let log = root.join(format!("error.{port}"));
         let modules = crate::MODULES;
         let user = match is_root() {
             true => "User nobody\nGroup nogroup\n",
             false => "",
         };
+        let core = match lines.contains("authz_core_module") {
+            true => String::new(),
+            false => format!("LoadModule authz_core_module {modules}/mod_authz_core.so\n"),
+        };
         let text = format!(
             "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid.{port}\n\
              DefaultRuntimeDir {root}\nMutex pthread\nErrorLog {log}\nLogLevel warn\nDocumentRoot {root}/htdocs\n{user}\
              LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
-             LoadModule authz_core_module {modules}/mod_authz_core.so\n\
-             AcceptFilter http none\nFileETag None\n{lines}",
+             {core}AcceptFilter http none\nFileETag None\n{lines}",
             root = root.display(),
+            lines = lines
+                .replace("{port}", &port.to_string())
+                .replace("{echo}", &second.to_string()),
             log = log.display(),
         );
         let file = root.join(format!("conf.{port}"));
@@ -65,7 +75,12 @@ impl Server {
         command.arg(if single { "-X" } else { "-DFOREGROUND" });
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().expect("it starts");
-        let mut server = Server { child, port, log };
+        let mut server = Server {
+            child,
+            port,
+            second,
+            log,
+        };
         let start = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let gone = server.child.try_wait().expect("ours");
@@ -103,6 +118,20 @@ impl Server {
             assert!(start.elapsed() < PATIENCE, "{}", self.log());
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Ends it as an administrator does; whether it ended without a fault.
+    pub(crate) fn end(&mut self) -> bool {
+        use std::os::unix::process::ExitStatusExt;
+        self.signal(libc::SIGTERM);
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return status.signal().is_none_or(|signal| signal == libc::SIGTERM);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
     }
 
     pub(crate) fn stop(&mut self) {
@@ -176,6 +205,8 @@ fn content(root: &Path) {
     fs::create_dir_all(root.join("htdocs/list")).expect("made");
     write("list/one.txt", "1");
     write("list/two.html", "<title>Two</title>");
+    write("list/untyped", "GIF89a0000");
+    fs::write(root.join("magic"), "0\tstring\tGIF\timage/gif\n").expect("written");
     fs::create_dir_all(root.join("htdocs/secret")).expect("made");
     write("secret/page.html", "<p>secret</p>\n");
     // `user:word`, as htpasswd -s has it.
@@ -198,6 +229,16 @@ pub(crate) fn get(port: u16, path: &str, headers: &[(&str, &str)]) -> Answer {
 }
 
 pub(crate) fn try_get(port: u16, path: &str, headers: &[(&str, &str)]) -> io::Result<Answer> {
+    ask(port, path, headers, "")
+}
+
+/// A request with a body.
+pub(crate) fn ask(
+    port: u16,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> io::Result<Answer> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let (method, path) = path.split_once(' ').unwrap_or(("GET", path));
@@ -206,7 +247,10 @@ pub(crate) fn try_get(port: u16, path: &str, headers: &[(&str, &str)]) -> io::Re
     for (name, value) in headers {
         request.push_str(&format!("{name}: {value}\r\n"));
     }
-    stream.write_all(format!("{request}\r\n").as_bytes())?;
+    if !body.is_empty() {
+        request.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    stream.write_all(format!("{request}\r\n{body}").as_bytes())?;
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes)?;
     parse(&bytes).ok_or_else(|| io::Error::other("no answer"))
@@ -270,4 +314,18 @@ pub(crate) fn time(pid: u32) -> f64 {
         text.split(' ').next()?.parse::<u64>().ok()
     });
     ran.sum::<u64>() as f64 / 1e9
+}
+
+/// A line that comes back.
+pub(crate) fn echo(port: u16, text: &str) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(text.as_bytes())?;
+    let mut bytes = vec![0; text.len()];
+    stream.read_exact(&mut bytes)?;
+    Ok(Answer {
+        status: 200,
+        headers: Vec::new(),
+        body: String::from_utf8_lossy(&bytes).into_owned(),
+    })
 }

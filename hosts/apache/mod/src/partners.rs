@@ -1,0 +1,377 @@
+//! Modules that work with each other: functions of one that another imports or looks up, structures of functions, hooks, and
+//! memory that one lets the other write because the other's policy names it (`session_module.memory`).
+//!
+//! ```text
+//!   module ──► gate ──► arguments are looked at (call.rs) ──► stand-in (back.rs): a frame ──► gate ──► the other module
+//! ```
+
+use crate::apr;
+use crate::back;
+use crate::call::{checked, mediate};
+use crate::frame::Frame;
+use crate::interface::{Back, back as kind, find_back};
+use crate::layout::read;
+use crate::load;
+use crate::out;
+use crate::own::string;
+use crate::slots::WIDE;
+use crate::walled::{Answer, Backend, Walled, lock};
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
+
+impl Walled {
+    /// Other modules whose memory from pools its policy lets it write.
+    fn shared(&'static self) -> impl Iterator<Item = &'static Walled> {
+        let all = match self.partners.is_empty() {
+            true => Vec::new(),
+            false => load::all(),
+        };
+        let others = all
+            .into_iter()
+            .filter(|other| !std::ptr::eq(*other, self) && self.partners.contains(&other.name));
+        others
+    }
+
+    /// Whether a partner has an object.
+    pub(crate) fn shares(&'static self, object: u64, kind: u8) -> bool {
+        let of_backend = |backend: &Backend| match kind {
+            b'p' => backend.pools.contains(&object),
+            b'c' => backend.connection == object,
+            b'S' => backend.socket == object,
+            _ => false,
+        };
+        object != 0 && self.backends().iter().any(of_backend)
+            || self.shared().any(|other| other.knows(object, kind))
+    }
+
+    pub(crate) fn knows_or_shares(&'static self, object: u64, kind: u8) -> bool {
+        self.knows(object, kind) || self.shares(object, kind)
+    }
+
+    /// Lets the module write a partner's block, as long as the block's pool lives.
+    pub(crate) fn demand_shared(&'static self, at: u64) -> bool {
+        let Some(found) = self.shared().find_map(|other| other.block(at)) else {
+            return false;
+        };
+        self.borrow(found).is_ok()
+    }
+}
+
+/// A variable or a function of another module, by its name.
+pub(crate) fn data(name: &str) -> Option<usize> {
+    let all = load::all();
+    let mut found = all.iter().filter_map(|other| other.domain.symbol(name));
+    found.next().map(|at| at as usize)
+}
+
+/// Where a function of another module is: what stands for it, or the function of a module without a wall.
+fn find(asker: &Walled, name: &str, back: &'static Back) -> Answer<usize> {
+    for other in load::all() {
+        if std::ptr::eq(other, asker) {
+            continue;
+        }
+        if let Some(gate) = other.domain.function(name)
+            && other.is_gate(gate as u64)
+        {
+            return Ok(back::of(other, back, gate as u64)? as usize);
+        }
+    }
+    apr::symbol(name).ok_or_else(|| format!("no module has {name}"))
+}
+
+/// A module calls a function of another module by its name.
+pub(crate) fn cross(frame: &Frame, name: &'static str, arguments: [u64; WIDE]) -> Answer<u64> {
+    let back = find_back(name).ok_or_else(|| format!("{name} is not offered"))?;
+    let real = find(frame.walled, name, back)?;
+    let params = back.params();
+    let result = checked(frame, name, &params, back.answer, real, arguments)?;
+    if name == "ap_proxy_release_connection" {
+        frame.walled.release(arguments[1]);
+    }
+    Ok(result)
+}
+
+/// The words of each group's structure.
+fn shapes() -> &'static HashMap<&'static str, Vec<&'static str>> {
+    static SHAPES: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
+    SHAPES.get_or_init(|| {
+        let lines = include_str!("providers.txt").lines();
+        let lines = lines.filter(|line| !line.starts_with('#'));
+        let rows = lines.filter_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            Some((words.next()?, words.collect()))
+        });
+        rows.collect()
+    })
+}
+
+fn shape(group: &[u8]) -> Option<&'static [&'static str]> {
+    let group = std::str::from_utf8(group).ok()?;
+    shapes().get(group).map(Vec::as_slice)
+}
+
+/// A copy of a structure of functions in which functions of ours stand for the module's. It stays, as others keep its address.
+fn copy(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<u64> {
+    let mut copy = vec![0u64; words.len() + 1];
+    for (at, word) in words.iter().enumerate() {
+        // SAFETY: the module may read what it passes.
+        let value = unsafe { read(provider + 8 * at as u64) };
+        copy[at] = match *word {
+            "." => value,
+            word => match (word.strip_prefix('>'), value) {
+                (Some(_), 0) => 0,
+                (Some(inner), value) => {
+                    let inner = shapes().get(inner).ok_or("a structure that is not known")?;
+                    self::copy(frame, value, inner)?
+                }
+                (None, value) => back::stand_in(frame, kind(word), value)?,
+            },
+        };
+    }
+    Ok(Box::leak(copy.into_boxed_slice()).as_ptr() as u64)
+}
+
+/// The functions of a structure become callable for a module.
+fn offer(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<()> {
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| **word != ".") {
+        // SAFETY: the core or `copy` has this structure, of this group.
+        let value = unsafe { read(provider + 8 * at as u64) };
+        match word.strip_prefix('>') {
+            Some(_) if value == 0 => {}
+            Some(inner) => {
+                let inner = shapes().get(inner).ok_or("a structure that is not known")?;
+                offer(frame, value, inner)?;
+            }
+            None => out::offer_back(frame.walled, value as usize, kind(word))?,
+        }
+    }
+    Ok(())
+}
+
+/// A provider's structure: the core and other modules get a copy with functions of ours.
+fn register(name: &'static str, arguments: [u64; 6]) -> u64 {
+    mediate(|frame| {
+        let [pool, group, own_name, version, provider, kinds] = arguments;
+        frame.walled.pool(frame, pool)?;
+        string(own_name)?;
+        let words = shape(string(group)?).ok_or_else(|| {
+            let group = String::from_utf8_lossy(string(group).unwrap_or_default());
+            format!("{name}: providers of the group {group} are not known")
+        })?;
+        let copy = copy(frame, provider, words)?;
+        let real = apr::symbol(name).ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function.
+        let real: extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64 =
+            unsafe { std::mem::transmute(real) };
+        Ok(real(pool, group, own_name, version, copy, kinds))
+    })
+}
+
+pub(crate) extern "C" fn ap_register_auth_provider(
+    pool: u64,
+    group: u64,
+    name: u64,
+    version: u64,
+    provider: u64,
+    kinds: u64,
+) -> u64 {
+    let arguments = [pool, group, name, version, provider, kinds];
+    register("ap_register_auth_provider", arguments)
+}
+
+pub(crate) extern "C" fn ap_register_provider(
+    pool: u64,
+    group: u64,
+    name: u64,
+    version: u64,
+    provider: u64,
+) -> u64 {
+    let arguments = [pool, group, name, version, provider, 0];
+    register("ap_register_provider", arguments)
+}
+
+/// The functions of a provider become callable for the module that has looked it up.
+pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64) -> u64 {
+    mediate(|frame| {
+        let real = apr::symbol("ap_lookup_provider").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        string(name)?;
+        let provider = real(group, name, version);
+        // Of another group the module may read it, and call nothing in it.
+        if let Some(words) = shape(string(group)?).filter(|_| provider != 0) {
+            offer(frame, provider, words)?;
+        }
+        Ok(provider)
+    })
+}
+
+/// Optional functions with a request as their parameter.
+const OPTIONAL: [&[u8]; 4] = [
+    b"authn_ap_auth_type",
+    b"authn_ap_auth_name",
+    b"authz_some_auth_required",
+    b"authz_ap_some_auth_required",
+];
+
+fn optional(name: &[u8]) -> Option<&'static Back> {
+    match OPTIONAL.contains(&name) {
+        true => Some(kind("optional")),
+        false => find_back(std::str::from_utf8(name).ok()?),
+    }
+}
+
+/// A module gets its own optional functions, and those of others whose parameters are known. It does without the rest.
+pub(crate) extern "C" fn apr_dynamic_fn_retrieve(name: u64) -> u64 {
+    mediate(|frame| {
+        let text = string(name)?;
+        let own = lock(&frame.walled.optional).get(text).copied();
+        let Some(back) = optional(text).filter(|_| own.is_none()) else {
+            return Ok(own.unwrap_or(0));
+        };
+        let real = apr::symbol("apr_dynamic_fn_retrieve").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function.
+        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let found = real(name);
+        out::offer_back(frame.walled, found as usize, back)?;
+        Ok(found)
+    })
+}
+
+/// A function that the module offers: others get it if its parameters are known, and otherwise nobody does.
+pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u64 {
+    mediate(|frame| {
+        let text = string(name)?;
+        if frame.walled.is_gate(function) {
+            lock(&frame.walled.optional).insert(text.to_vec(), function);
+        }
+        let Some(back) = optional(text) else {
+            return Ok(0);
+        };
+        let stand_in = back::stand_in(frame, back, function)?;
+        let real = apr::symbol("apr_dynamic_fn_register").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function; what stands for the module's stays. APR keeps a name of a pool of its own.
+        let real: extern "C" fn(u64, u64) = unsafe { std::mem::transmute(real) };
+        real(name, stand_in);
+        Ok(0)
+    })
+}
+
+/// Lists of functions that modules keep of their own hooks: of which module, and where its pointer to the list is.
+static LISTS: Mutex<Vec<(&'static Walled, u64)>> = Mutex::new(Vec::new());
+
+/// An element of such a list: function, name, names of modules before and behind it, order.
+const ELEMENT: u64 = 40;
+
+/// The core would sort the list in the module's memory. [`sort`] does it.
+pub(crate) extern "C" fn apr_hook_sort_register(_: u64, list: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(list, 8)?;
+        let mut lists = lock(&LISTS);
+        if !lists.iter().any(|(_, known)| *known == list) {
+            lists.push((frame.walled, list));
+        }
+        Ok(0)
+    })
+}
+
+/// Whether a list of names, which ends with a null pointer, has one.
+///
+/// # Safety
+/// The module that has made the element may read it.
+unsafe fn has_name(list: u64, name: u64) -> bool {
+    // SAFETY: by the caller; the strings are constants of modules.
+    unsafe {
+        let names = (0..64).map(|at| read(list + 8 * at));
+        let mut names = names.take_while(|name| *name != 0);
+        list != 0 && name != 0 && names.any(|one| apr::text(one) == apr::text(name))
+    }
+}
+
+/// Sorts the hooks that modules have of their own by their order, and by the names of the modules that come before and behind.
+pub(crate) fn sort() {
+    for (walled, list) in lock(&LISTS).drain(..) {
+        // SAFETY: each address is looked up in the module's own memory before it is read or written; none of its code runs.
+        unsafe {
+            if !walled.writes(list, 8) {
+                continue;
+            }
+            let array = read(list);
+            if array == 0 || !walled.writes(array, 32) {
+                continue;
+            }
+            let (count, elements) = (u64::from(read(array + 12) as u32), read(array + 24));
+            if count > 4096 || !walled.writes(elements, count * ELEMENT) {
+                continue;
+            }
+            let mut all: Vec<[u64; 5]> = (0..count)
+                .map(|at| ((elements + at * ELEMENT) as *const [u64; 5]).read())
+                .collect();
+            all.sort_by_key(|element| element[4] as i32);
+            for _ in 0..all.len() {
+                for at in 1..all.len() {
+                    let (first, second) = (all[at - 1], all[at]);
+                    if has_name(first[2], second[1]) || has_name(second[3], first[1]) {
+                        all.swap(at - 1, at);
+                    }
+                }
+            }
+            for (at, element) in all.iter().enumerate() {
+                ((elements + at as u64 * ELEMENT) as *mut [u64; 5]).write(*element);
+            }
+        }
+    }
+}
+
+/// The kind of a hook that modules offer each other by name.
+fn optional_hook(name: &[u8]) -> Option<&'static Back> {
+    match name {
+        b"status_hook" => Some(kind("request")),
+        name => find_back(std::str::from_utf8(name).ok()?),
+    }
+}
+
+/// The core's list of the functions of such a hook: the module may call each, if their parameters are known.
+pub(crate) extern "C" fn apr_optional_hook_get(name: u64) -> u64 {
+    mediate(|frame| {
+        let Some(kind) = optional_hook(string(name)?) else {
+            return Ok(0);
+        };
+        let real = apr::symbol("apr_optional_hook_get").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function.
+        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let list = real(name);
+        if list != 0 {
+            // SAFETY: the core's array, of elements of this size, each of which begins with its function.
+            unsafe {
+                let (count, elements) = (u64::from(read(list + 12) as u32), read(list + 24));
+                for at in 0..count {
+                    let function = read(elements + at * ELEMENT);
+                    out::offer_back(frame.walled, function as usize, kind)?;
+                }
+            }
+        }
+        Ok(list)
+    })
+}
+
+/// A module adds a function to such a hook. One whose parameters are not known is not called.
+pub(crate) extern "C" fn apr_optional_hook_add(
+    name: u64,
+    function: u64,
+    before: u64,
+    behind: u64,
+    order: u64,
+) -> u64 {
+    mediate(|frame| {
+        let Some(kind) = optional_hook(string(name)?) else {
+            return Ok(0);
+        };
+        let stand_in = back::stand_in(frame, kind, function)?;
+        let real = apr::symbol("apr_optional_hook_add").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with names that it reads.
+        let real: extern "C" fn(u64, u64, u64, u64, u64) = unsafe { std::mem::transmute(real) };
+        real(name, stand_in, before, behind, order);
+        Ok(0)
+    })
+}

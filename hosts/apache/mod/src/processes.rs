@@ -1,0 +1,112 @@
+//! Programs that modules start, and the files they wait for. A module has a copy of what APR knows of a program.
+
+use crate::apr;
+use crate::call::mediate;
+use crate::walled::lock;
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+/// `apr_proc_t`: a process's number, and three files.
+const PROCESS: u64 = 40;
+const WORDS: usize = 5;
+
+/// The core's structures by the modules' own.
+static STARTED: Mutex<Option<HashMap<u64, u64>>> = Mutex::new(None);
+
+pub(crate) extern "C" fn apr_proc_create(
+    to: u64,
+    program: u64,
+    arguments: u64,
+    environment: u64,
+    attributes: u64,
+    pool: u64,
+) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.must_write(to, PROCESS - 8)?;
+        walled.pool(frame, pool)?;
+        if !walled.knows(attributes, b'N') {
+            return Err("apr_proc_create: no attributes that the module has made".to_owned());
+        }
+        let real = apr::symbol("apr_proc_create").ok_or("the server does not have it")?;
+        // SAFETY: the pool lives, and APR's function gets memory of the pool's for what it writes.
+        unsafe {
+            let made = apr::apr_palloc(pool, PROCESS) as *mut [u64; WORDS];
+            made.write([0; WORDS]);
+            let real: extern "C" fn(u64, u64, u64, u64, u64, u64) -> i32 =
+                std::mem::transmute(real);
+            let status = real(
+                made as u64,
+                program,
+                arguments,
+                environment,
+                attributes,
+                pool,
+            );
+            let words = made.read();
+            for file in &words[1..4] {
+                walled.know(frame, Some(pool), *file, b'i')?;
+            }
+            (to as *mut [u64; 4]).copy_from_nonoverlapping(made.cast(), 1);
+            lock(&STARTED)
+                .get_or_insert_default()
+                .insert(to, made as u64);
+            Ok(status as u32 as u64)
+        }
+    })
+}
+
+/// The program is ended with the pool: the one that was started, whatever the module has written.
+pub(crate) extern "C" fn apr_pool_note_subprocess(pool: u64, process: u64, how: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.pool(frame, pool)?;
+        let known = lock(&STARTED).get_or_insert_default().remove(&process);
+        let made = known.ok_or("apr_pool_note_subprocess: no program of the module")?;
+        let real = apr::symbol("apr_pool_note_subprocess").ok_or("the server does not have it")?;
+        // SAFETY: APR's function, with what it has made.
+        let real: extern "C" fn(u64, u64, u64) = unsafe { std::mem::transmute(real) };
+        real(pool, made, how);
+        Ok(0)
+    })
+}
+
+/// It would run between fork and exec, where no module can. The server's own log has what fails there.
+pub(crate) extern "C" fn apr_procattr_child_errfn_set(_: u64, _: u64) -> u64 {
+    0
+}
+
+/// A set of files gets one that the module has.
+fn poll(set: u64, entry: u64, name: &str) -> u64 {
+    const FILE: u32 = 2;
+    const SOCKET: u32 = 1;
+    mediate(|frame| {
+        let walled = frame.walled;
+        if !walled.knows(set, b'u') {
+            return Err(format!(
+                "{name}: {set:#x} is no set that the module has made"
+            ));
+        }
+        // SAFETY: the module may read what it passes. What is looked at is a copy: pool, kind and events, results, object, data.
+        let mut copy = unsafe { (entry as *const [u64; 5]).read() };
+        let is_known = match copy[1] as u32 {
+            FILE => walled.knows(copy[3], b'i'),
+            SOCKET => walled.knows_or_shares(copy[3], b'S'),
+            _ => false,
+        };
+        if !is_known {
+            return Err(format!("{name}: {:#x} is no file of the module", copy[3]));
+        }
+        let real = apr::symbol(name).ok_or("the server does not have it")?;
+        // SAFETY: APR's function, with an entry of ours, which it copies.
+        let real: extern "C" fn(u64, *mut [u64; 5]) -> i32 = unsafe { std::mem::transmute(real) };
+        Ok(real(set, &mut copy) as u32 as u64)
+    })
+}
+
+pub(crate) extern "C" fn apr_pollset_add(set: u64, entry: u64) -> u64 {
+    poll(set, entry, "apr_pollset_add")
+}
+
+pub(crate) extern "C" fn apr_pollset_remove(set: u64, entry: u64) -> u64 {
+    poll(set, entry, "apr_pollset_remove")
+}
