@@ -5,10 +5,10 @@ use crate::image_file::way_out;
 use crate::output::sayln;
 use anyhow::Context as _;
 use mullion_loader::{Asked, Authoriser, NotAdmitted};
-use mullion_trust::Policy;
 use mullion_trust::challenge::Proven;
 use mullion_trust::credentials::files;
 use mullion_trust::module_type::{ModuleType, is_name};
+use mullion_trust::{Policy, Reason};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -139,6 +139,17 @@ impl AdmissionArgs {
         image: &Path,
         ask: impl FnOnce(&Asked<'_>) -> R,
     ) -> anyhow::Result<R> {
+        self.asking_alone(has_policy, image, false, ask)
+    }
+
+    /// The same, where this process may be the image's alone.
+    pub(crate) fn asking_alone<R>(
+        &self,
+        has_policy: bool,
+        image: &Path,
+        alone: bool,
+        ask: impl FnOnce(&Asked<'_>) -> R,
+    ) -> anyhow::Result<R> {
         if !has_policy {
             return Ok(ask(&Asked::default()));
         }
@@ -152,6 +163,7 @@ impl AdmissionArgs {
             record: record.as_deref(),
             credentials: &credentials,
             names: self.keyring.names(),
+            alone,
             ..Asked::default()
         }))
     }
@@ -180,6 +192,9 @@ pub(crate) fn explain(image: &Path, reason: &NotAdmitted, say: impl Fn(&dyn Disp
                 say(&format_args!("  {line}"));
             }
             say(&format_args!("  way out: {}", refusal.way_out));
+            if matches!(&refusal.reason, Reason::Mechanism(_)) {
+                say(&"  (mullion run --process puts up the mechanism `process`)");
+            }
         }
         NotAdmitted::Nobody => say(&"  way out: name the key to ask with, as in --as alice"),
         NotAdmitted::NoRecord => say(&format_args!(
