@@ -3,7 +3,7 @@
 //!
 //! A bound on instructions needs the rounds behind the compiler, too. So each such loop gets a mark in its MIR, behind
 //! the call of `next`: inline assembly without an instruction, which the compiler keeps as often as the source says.
-//! The author can write no inline assembly, so all that stands in a program's MIR is marks.
+//! The author can write no inline assembly, and so no mark.
 
 use rustc_ast::InlineAsmTemplatePiece;
 use rustc_ast::ast::InlineAsmOptions;
@@ -100,9 +100,12 @@ fn mark<'tcx>(tcx: TyCtxt<'tcx>, body: &mut Body<'tcx>, block: BasicBlock, text:
     blocks.push(BasicBlockData::new(Some(terminator), false));
 }
 
-/// Whether a block of the program's is a mark.
+/// Whether a block ends with a mark.
 pub fn is_mark(data: &BasicBlockData<'_>) -> bool {
-    matches!(data.terminator().kind, TerminatorKind::InlineAsm { .. })
+    let TerminatorKind::InlineAsm { template, .. } = &data.terminator().kind else {
+        return false;
+    };
+    matches!(template, [InlineAsmTemplatePiece::String(text)] if text.starts_with(MARK))
 }
 
 struct Traced<'a, 'tcx> {

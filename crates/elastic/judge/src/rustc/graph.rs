@@ -3,6 +3,7 @@
 //! generic of the library hides them; they are told at the author's call.
 
 use crate::closed;
+use crate::counted::is_mark;
 use crate::loops::{components, nests, uncounted};
 use crate::places::refusal;
 use crate::told::{Refusal, Told};
@@ -255,8 +256,8 @@ impl<'tcx> Graph<'_, 'tcx> {
                     Whose::Library => node.does.panics = true,
                     Whose::Environment => {}
                 },
-                // In the program it is a mark.
-                TerminatorKind::InlineAsm { .. } if whose == Whose::Library => {
+                TerminatorKind::InlineAsm { .. } if whose == Whose::Author && is_mark(data) => {}
+                TerminatorKind::InlineAsm { .. } if whose != Whose::Environment => {
                     node.does.apart = true
                 }
                 _ => {}
