@@ -55,6 +55,9 @@ struct Suite {
     /// Its `Cargo.lock` names a release that is gone: Cargo chooses anew.
     #[serde(default)]
     relock: bool,
+    /// For rustc, on the walled side.
+    #[serde(default)]
+    flags: String,
     #[serde(default)]
     absent: Vec<PathBuf>,
     #[serde(default)]
@@ -244,8 +247,11 @@ fn one(options: &Options, suite: &Suite, source: &Path) -> anyhow::Result<Row> {
     let whole = tree.display();
     mullion.args(["cargo", "test"]).env(
         "MULLION_RUN",
-        format!("--dir {whole}::{whole} --dir {whole}::/"),
+        format!("--max-memory 3G --dir {whole}::{whole} --dir {whole}::/"),
     );
+    if !suite.flags.is_empty() {
+        mullion.env("RUSTFLAGS", &suite.flags);
+    }
     let skipped: Vec<&str> = suite
         .skipped
         .iter()
