@@ -305,7 +305,9 @@ fn counted_loops_in_rust(office: &Office, environment: &str) {
         "let mut r = 0..3u32; while let Some(i) = r.next() { s ^= i; }",
         "fn of<T>(_: T) -> u32 { let mut s = 0; for i in 0..3 { s ^= i; } s } s = of(n);",
     ] {
-        let program = format!("pub fn main_of(n: u32) -> u32 {{ let mut s = 0u32; {body} s }}");
+        let program = format!(
+            "use environment::get; pub fn main_of(n: u32) -> u32 {{ let mut s = 0u32; {body} s }}"
+        );
         let said = office.bound("rust", table, environment, &program);
         let said = said.expect_err(body);
         let there = said.contains("error[unbounded-loops]") && said.contains("a.rs:1:");

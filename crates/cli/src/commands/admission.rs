@@ -132,18 +132,8 @@ impl AdmissionArgs {
     }
 
     /// Asks for an image, by `ask`, with all that comes with it. Without a policy, nothing of what else is given
-    /// is looked at.
+    /// is looked at. `alone`: this process is for the image alone.
     pub(crate) fn asking<R>(
-        &self,
-        has_policy: bool,
-        image: &Path,
-        ask: impl FnOnce(&Asked<'_>) -> R,
-    ) -> anyhow::Result<R> {
-        self.asking_alone(has_policy, image, false, ask)
-    }
-
-    /// The same, where this process may be the image's alone.
-    pub(crate) fn asking_alone<R>(
         &self,
         has_policy: bool,
         image: &Path,

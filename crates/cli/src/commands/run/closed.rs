@@ -118,6 +118,8 @@ const CLONE3: i64 = 435;
 const RIGHTS: u32 = 3;
 /// A thread of this process, as the C library makes one (`CLONE_THREAD` and what it needs).
 const THREAD: u32 = 0x003d_0f00;
+/// `PR_SET_NAME`: of the calling thread.
+const SET_NAME: u32 = 15;
 /// `PR_GET_AUXV`.
 const GET_AUXV: u32 = 0x4155_5856;
 /// `TCGETS`, `TIOCGWINSZ`: whether a stream is a terminal.
@@ -170,6 +172,7 @@ const CALLS: &[(i64, &str, When)] = &[
     (314, "sched_setattr", When::Is(0, 0)),
     (324, "membarrier", When::Always),
     (157, "prctl", When::Is(0, GET_AUXV)),
+    (157, "prctl", When::Is(0, SET_NAME)),
     (60, "exit", When::Always),
     (231, "exit_group", When::Always),
 ];

@@ -163,11 +163,9 @@ impl Args {
         let host = host.debug_information(!self.no_debug_information).build();
         let name = path.file_name().unwrap_or(path.as_os_str());
         let alone = self.process_inside;
-        let answer = self
-            .admission
-            .asking_alone(has_policy, path, alone, |asked| {
-                host.program_asked(&name.to_string_lossy(), bytes, asked)
-            });
+        let answer = self.admission.asking(has_policy, path, alone, |asked| {
+            host.program_asked(&name.to_string_lossy(), bytes, asked)
+        });
         let program = match answer? {
             Ok(program) => program,
             Err(Error::Rejected { source, .. }) => {
