@@ -36,6 +36,7 @@ test: setup       ## run every test there is
 	target/release/conformance torture --levels O1,O2 --every 32 --protections word-write,word-read-write
 	target/release/conformance csmith --levels O2 --count 5
 	target/release/conformance suites --quick
+	target/release/conformance crates --quick
 
 package:          ## the crates as they are published, each built from its own package alone (asks the registry's index)
 	@scripts/package
@@ -46,6 +47,7 @@ docs:             ## the pages of this tree as one site, build/docs/site, its li
 conformance: setup  ## foreign tests, whole: gcc's torture tests, 200 random programs, libraries' own tests (hours)
 	cargo build --quiet --release -p mullion-cli -p mullion-conformance -p mullion-bench-word
 	target/release/conformance suites
+	target/release/conformance crates
 	@mkdir -p build
 	target/release/conformance csmith --levels O0,O1,O2,O3 --state build/csmith
 	target/release/conformance torture --state build/torture.state

@@ -5,10 +5,11 @@
 //! and returns is what the domain must print and return. A difference is a failure unless
 //! `expectations.toml` lists it with its reason; a listed one that does not occur any more is a
 //! failure too, so the list stays true. `conformance suites` builds real libraries by their own build
-//! systems and runs their own tests, which know what is right.
+//! systems and runs their own tests, which know what is right. `conformance crates` does that with crates of Rust.
 #![forbid(unsafe_code)]
 
 mod build;
+mod crates;
 mod csmith;
 mod expect;
 mod pool;
@@ -41,6 +42,8 @@ enum Suite {
     Suites(suites::Options),
     /// Ten crates from crates.io, built and timed natively and in a domain.
     Rust(rust::Options),
+    /// The own tests of those crates, natively and in a domain.
+    Crates(crates::Options),
 }
 
 /// What is tested.
@@ -95,6 +98,7 @@ fn run(mut suite: Suite) -> anyhow::Result<bool> {
         Suite::Csmith(options) => &mut options.common.tested,
         Suite::Suites(options) => &mut options.tested,
         Suite::Rust(options) => &mut options.tested,
+        Suite::Crates(options) => &mut options.tested,
     };
     // Programs run in directories of their own, from where a relative path would not lead back.
     tested.mullion = std::fs::canonicalize(&tested.mullion)
@@ -104,5 +108,6 @@ fn run(mut suite: Suite) -> anyhow::Result<bool> {
         Suite::Csmith(options) => csmith::run(&options),
         Suite::Suites(options) => suites::run(&options),
         Suite::Rust(options) => rust::run(&options),
+        Suite::Crates(options) => crates::run(&options),
     }
 }

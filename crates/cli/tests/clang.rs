@@ -90,6 +90,62 @@ fn a_program_by_clang_answers_as_one_by_gcc() {
     }
 }
 
+const CXX: &str = r#"
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+struct Shape { virtual ~Shape() { std::puts("gone"); } virtual double area() const = 0; };
+struct Square : Shape { double side; explicit Square(double s) : side(s) { if (s < 0) throw std::domain_error("negative"); } double area() const override { return side * side; } };
+static int deep(int n) { std::string held(40, 'x'); if (n == 0) throw 17; return deep(n - 1) + (int)held.size(); }
+int main()
+{
+	std::map<std::string, int> table{{"two", 2}, {"one", 1}};
+	for (auto &entry : table)
+		std::printf("%s %d\n", entry.first.c_str(), entry.second);
+	std::vector<std::unique_ptr<Shape>> shapes;
+	for (double side : {1.5, 2.0, -1.0}) {
+		try {
+			shapes.push_back(std::make_unique<Square>(side));
+		} catch (const std::exception &wrong) {
+			std::printf("caught %s\n", wrong.what());
+		}
+	}
+	for (auto &shape : shapes)
+		std::printf("%.2f %d\n", shape->area(), dynamic_cast<Square *>(shape.get()) != nullptr);
+	try { deep(5); } catch (int number) { std::printf("caught %d\n", number); }
+	try { try { std::vector<int>().at(3); } catch (...) { throw; } } catch (std::out_of_range &) { std::puts("out of range"); }
+}
+"#;
+
+#[test]
+fn a_program_in_cxx_by_clang_throws_and_catches() {
+    let place = tempfile::tempdir().expect("a directory");
+    fs::write(place.path().join("a.cc"), CXX).expect("room");
+    for level in ["-O0", "-O2"] {
+        let output = mullion(
+            place.path(),
+            &["clang++", level, "-g", "a.cc", "-o", "clang.mx"],
+        );
+        if is_missing(&output) {
+            return;
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let output = mullion(place.path(), &["c++", level, "a.cc", "-o", "gcc.mx"]);
+        assert!(output.status.success());
+        let [clang, gcc] =
+            ["clang.mx", "gcc.mx"].map(|image| mullion(place.path(), &["run", image]));
+        let said = String::from_utf8_lossy(&clang.stderr);
+        assert!(clang.status.success(), "{level}: {said}");
+        let printed = String::from_utf8_lossy(&clang.stdout);
+        assert_eq!(printed, String::from_utf8_lossy(&gcc.stdout), "{level}");
+        assert!(printed.ends_with("out of range\ngone\ngone\n"), "{printed}");
+    }
+}
+
 #[test]
 fn objects_and_errors_are_as_clangs_own() {
     let place = tempfile::tempdir().expect("a directory");

@@ -159,6 +159,60 @@ fn a_monitor_in_rust_counts_fragments_behind_a_window() {
     );
 }
 
+/// The paper's students, staff and system programmers: compile.rs has them in C.
+#[test]
+fn three_roles_have_three_policies_of_processor_time() {
+    let Some(office) = Office::new() else { return };
+    office.must(&["key", "new", "root"], None);
+    let key = fs::read_to_string(office.at("keys/root.pub")).expect("a key");
+    let named = |role: &str| {
+        let path = examples().join(format!("types/{role}-rust.toml"));
+        path.display().to_string()
+    };
+    let roles = ["student", "staff", "system-programmer"].map(named);
+    let policy = format!(
+        "version = 1\ntypes = {roles:?}\n[keys]\nroot = {:?}\n[allow]\nload = [\"root\"]\ncompile = [\"root\"]\n",
+        key.trim()
+    );
+    office.file("policy.toml", &policy);
+    let [student, staff, system] = &roles;
+    let compile = |role: &str, file: &str| {
+        let source = examples().join(file).display().to_string();
+        let words = [
+            "--type", role, "--as", "root", "--key", "root", "-o", "out.mx", &source,
+        ];
+        office.compile(&words)
+    };
+    let output = compile(student, "spin.rs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("error[loops]") && said.contains("spin.rs:6:"),
+        "{said}"
+    );
+    for (role, file, time) in [
+        (student, "straight.rs", Some("time 10ms")),
+        (staff, "spin.rs", Some("time 30s")),
+        (system, "spin.rs", None),
+    ] {
+        let output = compile(role, file);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{role}: {said}");
+        let admitted = office.must(&["admit", "out.mx", "--as", "root"], None);
+        match time {
+            Some(time) => assert!(admitted.contains(time), "{admitted}"),
+            None => assert!(
+                !admitted.contains("time 10ms") && !admitted.contains("time 30s"),
+                "{admitted}"
+            ),
+        }
+        // A loaded machine may take longer than the student's 10 ms.
+        if role != student {
+            office.must(&["run", "--clock", "--as", "root", "out.mx"], None);
+        }
+    }
+}
+
 #[test]
 fn refusals_have_the_form_of_rustcs_own() {
     let Some(office) = Office::new() else { return };

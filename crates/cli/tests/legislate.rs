@@ -394,6 +394,26 @@ fn a_type_is_made_in_a_browser_without_a_mouse() {
         browser.value("document.getElementById('id').value"),
         json!("student")
     );
+    // Each rule that can be taken has its reason and its cost beside it, in sight.
+    let told = "[...document.querySelectorAll('#rules .rule:not([hidden])')].map(e => \
+                [e.querySelector('label').innerText, e.querySelector('small').innerText, e.querySelector('small').checkVisibility()])";
+    let rules = browser.value(told);
+    let rules = rules.as_array().expect("rules");
+    assert!(rules.len() > 15, "{rules:?}");
+    for rule in rules {
+        let text = rule[1].as_str().expect("text");
+        let (reason, cost) = text.split_once(". Costs ").expect(text);
+        assert!(
+            reason.len() > 10 && cost.len() > 5 && rule[2] == json!(true),
+            "{rule}"
+        );
+    }
+    // Nothing came from elsewhere.
+    let origins = "[...new Set(performance.getEntriesByType('resource').map(e => new URL(e.name).origin))].join()";
+    assert_eq!(
+        browser.value(origins),
+        json!(format!("http://{}", office.host))
+    );
     // Another base by its first letters.
     browser.tab_to("e.id === 'base'");
     for letter in ["o", "k"] {
@@ -426,6 +446,11 @@ fn a_type_is_made_in_a_browser_without_a_mouse() {
     let chosen =
         "(e => e.value.substring(e.selectionStart, e.selectionEnd))(document.activeElement)";
     assert_eq!(browser.value(chosen), json!("for"));
+    // One that is dropped is judged too.
+    let dropped = "(() => { const data = new DataTransfer(); data.items.add(new File(['int main(void) { while (1) ; }'], 'a.c')); \
+                   document.getElementById('sample').dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true, bubbles: true })); })()";
+    browser.value(dropped);
+    browser.until("document.getElementById('refusals').innerText.startsWith('line 1, column 18')");
     // Compared with another type, and saved.
     browser.tab_to("e.id === 'other'");
     for letter in ["s", "t", "u"] {

@@ -5,10 +5,10 @@ use crate::image_file::way_out;
 use crate::output::sayln;
 use anyhow::Context as _;
 use mullion_loader::{Asked, Authoriser, NotAdmitted};
-use mullion_trust::Policy;
 use mullion_trust::challenge::Proven;
 use mullion_trust::credentials::files;
 use mullion_trust::module_type::{ModuleType, is_name};
+use mullion_trust::{Policy, Reason};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -132,11 +132,12 @@ impl AdmissionArgs {
     }
 
     /// Asks for an image, by `ask`, with all that comes with it. Without a policy, nothing of what else is given
-    /// is looked at.
+    /// is looked at. `alone`: this process is for the image alone.
     pub(crate) fn asking<R>(
         &self,
         has_policy: bool,
         image: &Path,
+        alone: bool,
         ask: impl FnOnce(&Asked<'_>) -> R,
     ) -> anyhow::Result<R> {
         if !has_policy {
@@ -152,6 +153,7 @@ impl AdmissionArgs {
             record: record.as_deref(),
             credentials: &credentials,
             names: self.keyring.names(),
+            alone,
             ..Asked::default()
         }))
     }
@@ -180,6 +182,9 @@ pub(crate) fn explain(image: &Path, reason: &NotAdmitted, say: impl Fn(&dyn Disp
                 say(&format_args!("  {line}"));
             }
             say(&format_args!("  way out: {}", refusal.way_out));
+            if matches!(&refusal.reason, Reason::Mechanism(_)) {
+                say(&"  (mullion run --process puts up the mechanism `process`)");
+            }
         }
         NotAdmitted::Nobody => say(&"  way out: name the key to ask with, as in --as alice"),
         NotAdmitted::NoRecord => say(&format_args!(

@@ -21,6 +21,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("graph.rs", include_str!("rustc/graph.rs")),
     ("loops.rs", include_str!("rustc/loops.rs")),
     ("closed.rs", include_str!("rustc/closed.rs")),
+    ("counted.rs", include_str!("rustc/counted.rs")),
 ];
 
 /// What the judge is told of a language. `root` is the directory of the program's files.

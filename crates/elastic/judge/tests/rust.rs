@@ -2,6 +2,9 @@
 //! that run. The judge is made of the compiler's libraries (rustc-dev of 1.99.1). Where they are not installed, the
 //! tests say so; `MULLION_REQUIRE_RUSTC_DEV=1` makes that a failure.
 
+#[path = "rust/matrix.rs"]
+mod matrix;
+
 use mullion_decide::ModuleType;
 use mullion_judge::rust::{Answer, SOURCES, told};
 use std::path::{Path, PathBuf};

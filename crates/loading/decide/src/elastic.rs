@@ -141,7 +141,7 @@ macro_rules! rules {
 rules! {
     Recursion "recursion" Both true "recursion" "write a loop, or keep what is pending in an array";
     Loops "loops" Both true "loops" "handle a fixed number of cases one by one, or ask for a type that bounds loops instead";
-    UnboundedLoops "unbounded-loops" C true "loops whose rounds are not counted" "write `for (int i = 0; i < 10; i++)` with constant numbers, and leave `i` alone inside";
+    UnboundedLoops "unbounded-loops" Both true "loops whose rounds are not counted" "count with constant numbers: `for (int i = 0; i < 10; i++)` where nothing else writes `i`, or `for i in 0..10`";
     LoopDepth "loop-depth" Both true "nested loops" "move the inner loop's work into one pass";
     Goto "goto" C true "goto" "use if, while, break, continue or return";
     BackwardGoto "backward-goto" C true "goto backwards" "use a loop, which the type can count";
@@ -324,7 +324,6 @@ impl Elastic {
         rule == Rule::Unions
             || (self.authors == Authors::Untrusted && HOLES.contains(&rule))
             || (rule == Rule::Recursion && (self.bounds_loops() || self.stack.is_some()))
-            || (rule == Rule::Loops && self.instructions.is_some())
             || (rule == Rule::IndirectCalls
                 && [Rule::Panics, Rule::Allocation]
                     .iter()

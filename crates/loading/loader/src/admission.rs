@@ -20,7 +20,8 @@ use mullion_decide::keynote::{Attributes, Store, Work, parse_each};
 use mullion_decide::module_type::{Protection, WallKind};
 use mullion_decide::names::Names;
 use mullion_decide::{
-    Decision, DocumentError, Limits, Policy, PublicKey, Refusal, Request, Sha256Digest, decide,
+    Decision, DocumentError, Limits, Policy, PublicKey, Reason, Refusal, Request, Sha256Digest,
+    decide,
 };
 use mullion_trust::credentials;
 use mullion_trust::explain::InWords;
@@ -64,6 +65,9 @@ pub struct Asked<'a> {
     pub attributes: Attributes,
     /// Names of keys for the explanation, beside the policy's.
     pub names: Names,
+    /// The host promises an OS process for this image alone, without powers of its own. Then types that want the
+    /// mechanism `process` are loaded, too; the window stands all the same.
+    pub alone: bool,
 }
 
 /// Why an image may not be loaded.
@@ -275,11 +279,20 @@ impl Rules {
         }
         let requesters = asked.requesters.iter().map(Proven::key).collect();
         let mut request = Request::new(requesters, image);
-        // The only one that this loader has.
+        // The only one that this loader puts up.
         request.mechanism = Some(WallKind::Window);
         request.limits = asked.limits;
         request.attributes = asked.attributes.clone();
         request.names = asked.names.clone();
+        if asked.alone {
+            request.mechanism = Some(WallKind::Process);
+            match decide(&self.policy, &store, record, &request, work, &InWords) {
+                Err(refusal) if matches!(refusal.reason, Reason::Mechanism(_)) => {
+                    request.mechanism = Some(WallKind::Window);
+                }
+                answer => return answer.map_err(NotAdmitted::Refused),
+            }
+        }
         decide(&self.policy, &store, record, &request, work, &InWords).map_err(NotAdmitted::Refused)
     }
 

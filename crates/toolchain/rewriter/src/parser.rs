@@ -291,6 +291,11 @@ impl<'a, 'r> Parser<'a, 'r> {
 
     /// Data of unwind tables, where only landing pads are targets.
     fn unwind_data(&mut self, name: &str, arguments: &'a str) {
+        // LLVM writes a small number of a call-site table as a byte.
+        if self.lsda.end.is_some() && name == ".byte" {
+            self.lsda.seen += 1;
+            return;
+        }
         if name != ".uleb128" {
             self.lsda.encoding_seen = name == ".byte" && matches!(arguments, "0x1" | "1");
             return;

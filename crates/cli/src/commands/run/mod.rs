@@ -1,5 +1,6 @@
 //! `mullion run`: a program extension in a domain of its own.
 
+mod closed;
 mod debugger;
 mod report;
 mod trace;
@@ -94,6 +95,13 @@ pub(crate) struct Args {
     /// of symbols.
     #[arg(long)]
     no_debug_information: bool,
+    /// Run it in a process of its own, which keeps memory, the three streams, clocks and nothing else, and is ended if it
+    /// asks the system for more. Types with `wall = "language-and-process"` are run so alone.
+    #[arg(long, conflicts_with_all = ["dir", "metrics", "trace", "gdb"])]
+    process: bool,
+    /// This is that process.
+    #[arg(long, hide = true, conflicts_with_all = ["dir", "metrics", "trace", "gdb", "process", "debugger_script"])]
+    process_inside: bool,
     /// Run under gdb, stopped before the program's first instruction (see docs/debugging.md).
     #[arg(long, conflicts_with = "max_time")]
     gdb: bool,
@@ -120,6 +128,9 @@ impl Args {
         }
         if self.gdb {
             return debugger::start(&path);
+        }
+        if self.process {
+            return closed::start(&path);
         }
         if self.trace.is_some() {
             trace::start();
@@ -151,7 +162,8 @@ impl Args {
         let host = Host::builder().authoriser(authoriser);
         let host = host.debug_information(!self.no_debug_information).build();
         let name = path.file_name().unwrap_or(path.as_os_str());
-        let answer = self.admission.asking(has_policy, path, |asked| {
+        let alone = self.process_inside;
+        let answer = self.admission.asking(has_policy, path, alone, |asked| {
             host.program_asked(&name.to_string_lossy(), bytes, asked)
         });
         let program = match answer? {
@@ -189,6 +201,9 @@ impl Args {
         }
         if let Some(script) = &self.debugger_script {
             debugger::hand_over(script, path, run.base())?;
+        }
+        if self.process_inside {
+            closed::close()?;
         }
         let begin = Instant::now();
         let ended = run.finish();

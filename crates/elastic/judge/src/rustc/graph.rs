@@ -3,7 +3,8 @@
 //! generic of the library hides them; they are told at the author's call.
 
 use crate::closed;
-use crate::loops::{components, nests};
+use crate::counted::is_mark;
+use crate::loops::{components, nests, uncounted};
 use crate::places::refusal;
 use crate::told::{Refusal, Told};
 use crate::typed::is_whole;
@@ -170,6 +171,15 @@ impl<'tcx> Graph<'_, 'tcx> {
         }
         if whose == Whose::Author {
             node.own = closed::judge(tcx, self.told, instance, body);
+            let uncounted = uncounted(body, &reached).into_iter();
+            let told = |span| {
+                (
+                    "unbounded-loops",
+                    "a way back that no counted `for` makes".to_owned(),
+                    span,
+                )
+            };
+            node.own.extend(uncounted.map(told));
         }
         for (block, data) in body.basic_blocks.iter_enumerated() {
             if !reached.contains(block) {
@@ -246,6 +256,7 @@ impl<'tcx> Graph<'_, 'tcx> {
                     Whose::Library => node.does.panics = true,
                     Whose::Environment => {}
                 },
+                TerminatorKind::InlineAsm { .. } if whose == Whose::Author && is_mark(data) => {}
                 TerminatorKind::InlineAsm { .. } if whose != Whose::Environment => {
                     node.does.apart = true
                 }
@@ -486,6 +497,9 @@ impl<'tcx> Graph<'_, 'tcx> {
                 };
                 if forbids("loops") && (does.loops > 0 || does.apart) {
                     refuse("loops", apart("loops"), call.span);
+                }
+                if forbids("unbounded-loops") && (does.loops > 0 || does.apart) {
+                    refuse("unbounded-loops", apart("loops"), call.span);
                 }
                 if forbids("panics") && (does.panics || does.apart) {
                     refuse("panics", apart("panics"), call.span);

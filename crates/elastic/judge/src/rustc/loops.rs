@@ -1,8 +1,10 @@
 //! Ways back: within a function, and among functions.
 
+use crate::counted::is_mark;
 use rustc_data_structures::fx::FxHashSet;
 use rustc_index::bit_set::DenseBitSet;
 use rustc_middle::mir::{BasicBlock, Body};
+use rustc_span::Span;
 use std::collections::BTreeMap;
 
 /// The component of each node.
@@ -48,6 +50,34 @@ pub fn components(next: &[Vec<usize>]) -> Vec<usize> {
         }
     }
     component
+}
+
+/// Where a function comes back without meeting a mark.
+pub fn uncounted(body: &Body<'_>, reached: &DenseBitSet<BasicBlock>) -> Vec<Span> {
+    let mut next = vec![Vec::new(); body.basic_blocks.len()];
+    for (from, data) in body.basic_blocks.iter_enumerated() {
+        if reached.contains(from) && !is_mark(data) {
+            next[from.as_usize()] = data
+                .terminator()
+                .successors()
+                .map(BasicBlock::as_usize)
+                .collect();
+        }
+    }
+    let component = components(&next);
+    let mut heads = BTreeMap::new();
+    for (from, next) in next.iter().enumerate() {
+        if next.iter().any(|to| component[*to] == component[from]) {
+            heads.entry(component[from]).or_insert(from);
+        }
+    }
+    let span = |at| {
+        body.basic_blocks[BasicBlock::from_usize(at)]
+            .terminator()
+            .source_info
+            .span
+    };
+    heads.into_values().map(span).collect()
 }
 
 /// How many loops a function has, and how many stand around each of its blocks.

@@ -75,8 +75,11 @@ pub(crate) fn source(directory: &Path, case: &Case) -> ProgramSource {
     let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/environment.c");
     let mut files = HashMap::new();
     let mut paths: Vec<PathBuf> = Vec::new();
+    // `//-D NAME=VALUE`, at the end, is an option of the compiler's.
+    let (text, flags) = case.text.split_once("//-D ").unwrap_or((&case.text, ""));
+    let flag = format!("-D{}", flags.trim_end());
     // `//-- NAME` begins another file.
-    for (index, part) in case.text.split("//-- ").enumerate() {
+    for (index, part) in text.split("//-- ").enumerate() {
         let (name, text) = match index {
             0 => ("program.c", part),
             _ => part.split_once('\n').expect("a file"),
@@ -89,7 +92,11 @@ pub(crate) fn source(directory: &Path, case: &Case) -> ProgramSource {
     ProgramSource {
         environment: preprocessed(&[], &environment),
         program: preprocessed(
-            &["-imacros", environment.to_str().expect("text")],
+            &[
+                "-imacros",
+                environment.to_str().expect("text"),
+                if flags.is_empty() { "-DNO_FLAG" } else { &flag },
+            ],
             &paths[0],
         ),
         files,
