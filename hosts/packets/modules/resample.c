@@ -8,14 +8,17 @@ static int sample(const struct packets_frame *frame, uint32_t at)
 	return (int16_t)(uint16_t)(frame->bytes[at] | frame->bytes[at + 1] << 8);
 }
 
-/* Two means of four samples. Without their sign, which is put back, sums of two have room between them. */
+#define SIGNS 0x8000800080008000
+
+/* Two means of four samples. Without their signs, sums of two have room between them; the means' are to be put back:
+ * together with those of their neighbours, as a constant for each half would need a register that a window has not. */
 static uint64_t means(uint64_t four)
 {
 	uint64_t sums, both = 0x0000ffff0000ffff;
 
-	four ^= 0x8000800080008000;
+	four ^= SIGNS;
 	sums = ((four & both) + (four >> 16 & both)) >> 1 & both;
-	return ((sums | sums >> 16) & 0xffffffff) ^ 0x80008000;
+	return (sums | sums >> 16) & 0xffffffff;
 }
 
 int packets_next(struct packets_frame *frame)
@@ -27,9 +30,11 @@ int packets_next(struct packets_frame *frame)
 	pairs = (frame->end - frame->payload) / 4;
 	if (pairs == 0)
 		return PACKETS_PASS;
-	for (; i + 4 <= pairs; i += 4)
-		packets_put_eight(frame, to + 2 * i,
-			means(packets_eight(frame, to + 4 * i)) | means(packets_eight(frame, to + 4 * i + 8)) << 32);
+	for (; i + 4 <= pairs; i += 4) {
+		uint64_t low = means(packets_eight(frame, to + 4 * i)), high = means(packets_eight(frame, to + 4 * i + 8));
+
+		packets_put_eight(frame, to + 2 * i, (low | high << 32) ^ SIGNS);
+	}
 	for (; i < pairs; i++) {
 		int mean = (sample(frame, to + 4 * i) + sample(frame, to + 4 * i + 2)) >> 1;
 

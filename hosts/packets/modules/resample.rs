@@ -6,12 +6,14 @@ fn sample(frame: &Frame, at: u32) -> i32 {
     u16::from_le_bytes([frame.byte(at), frame.byte(at.wrapping_add(1))]) as i16 as i32
 }
 
-/// Two means of four samples. Without their sign, which is put back, sums of two have room between them.
+const SIGNS: u64 = 0x8000_8000_8000_8000;
+
+/// Two means of four samples. Without their signs, sums of two have room between them; the means' are to be put back.
 fn means(four: u64) -> u64 {
     const BOTH: u64 = 0x0000_ffff_0000_ffff;
-    let four = four ^ 0x8000_8000_8000_8000;
+    let four = four ^ SIGNS;
     let sums = (four & BOTH).wrapping_add(four >> 16 & BOTH) >> 1 & BOTH;
-    ((sums | sums >> 16) & 0xffff_ffff) ^ 0x8000_8000
+    (sums | sums >> 16) & 0xffff_ffff
 }
 
 pub fn packets_next(frame: &mut Frame) -> i32 {
@@ -27,7 +29,7 @@ pub fn packets_next(frame: &mut Frame) -> i32 {
     let mut pair = 0u32;
     while pair.wrapping_add(4) <= pairs {
         let (low, high) = (means(frame.eight(from)), means(frame.eight(from.wrapping_add(8))));
-        frame.put_eight(put, low | high << 32);
+        frame.put_eight(put, (low | high << 32) ^ SIGNS);
         from = from.wrapping_add(16);
         put = put.wrapping_add(8);
         pair = pair.wrapping_add(4);

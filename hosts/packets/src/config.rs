@@ -1,6 +1,7 @@
 //! What runs: ports and modules, as a file says it.
 
 use crate::filter::{Filter, FilterError};
+use crate::port::Way;
 use crate::view::{Locked, View};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -107,6 +108,9 @@ pub struct Config {
     /// Bytes of the ring of frames that wait at each port.
     #[serde(default)]
     pub ring: Option<u64>,
+    /// By which way frames come in: `packet`, or `xdp` where the kernel has it.
+    #[serde(default)]
+    pub by: Way,
     /// In the order in which frames meet them.
     #[serde(default, rename = "module")]
     pub modules: Vec<Description>,

@@ -3,8 +3,11 @@
 use crate::config::Description;
 use crate::forward::Forwarder;
 use crate::module::Module;
+use crate::port::Way;
+use crate::share::{self, Reader};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -30,6 +33,11 @@ pub enum Question {
     },
     /// Take a module out.
     Unload {
+        /// Which.
+        name: String,
+    },
+    /// Memory by which a module's reports come from now on. It comes with the answer.
+    Memory {
         /// Which.
         name: String,
     },
@@ -82,6 +90,9 @@ pub struct PortStatus {
     pub lost: u64,
     /// Frames that are longer than the interface, which their sender leaves to its card to cut.
     pub uncut: u64,
+    /// By which way frames come in.
+    #[serde(default)]
+    pub by: Way,
 }
 
 /// A module.
@@ -121,6 +132,10 @@ pub fn status(forwarder: &Forwarder) -> Status {
         unsent: get(&traffic.unsent),
         lost: get(&traffic.lost),
         uncut: get(&traffic.uncut),
+        by: match traffic.is_xdp.load(Ordering::Relaxed) {
+            true => Way::Xdp,
+            false => Way::Packet,
+        },
     });
     let modules = forwarder.modules();
     let modules = modules.iter().map(|module| module_status(module));
@@ -159,22 +174,21 @@ pub fn answer(forwarder: &Forwarder, question: &Question) -> Answer {
         Question::Status => Answer::Status(status(forwarder)),
         Question::Load { module, replace } => done(forwarder.load(module, *replace)),
         Question::Unload { name } => done(forwarder.unload(name)),
-        Question::Reports { name } => {
-            let modules = forwarder.modules();
-            match modules
-                .iter()
-                .find(|module| module.description().name == *name)
-            {
-                Some(module) => {
-                    let reports = module.take_reports();
-                    let texts = reports
-                        .iter()
-                        .map(|text| String::from_utf8_lossy(text).into_owned());
-                    Answer::Reports(texts.collect())
-                }
-                None => Answer::Refused(format!("there is no module `{name}`")),
+        // A descriptor comes with this one: `serve_one`.
+        Question::Memory { name } => match forwarder.named(name) {
+            Some(_) => Answer::Done,
+            None => Answer::Refused(format!("there is no module `{name}`")),
+        },
+        Question::Reports { name } => match forwarder.named(name) {
+            Some(module) => {
+                let reports = module.take_reports();
+                let texts = reports
+                    .iter()
+                    .map(|text| String::from_utf8_lossy(text).into_owned());
+                Answer::Reports(texts.collect())
             }
-        }
+            None => Answer::Refused(format!("there is no module `{name}`")),
+        },
     }
 }
 
@@ -219,13 +233,38 @@ fn serve_one(stream: UnixStream, forwarder: &Forwarder) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
     BufReader::new((&stream).take(QUESTION)).read_line(&mut line)?;
-    let answer = match serde_json::from_str(&line) {
-        Ok(question) => answer(forwarder, &question),
+    let question = serde_json::from_str(&line);
+    let answer = match &question {
+        Ok(question) => answer(forwarder, question),
         Err(error) => Answer::Refused(format!("this is no question: {error}")),
     };
     let mut text = serde_json::to_string(&answer)?;
     text.push('\n');
+    if let Ok(Question::Memory { name }) = question
+        && let Some(module) = forwarder.named(&name)
+    {
+        let file = module.share_reports()?;
+        return share::hand_over(&stream, text.as_bytes(), file.as_fd());
+    }
     (&stream).write_all(text.as_bytes())
+}
+
+/// Asks the forwarder that listens at `path` for memory by which a module's reports come.
+///
+/// # Errors
+/// The system's; nobody listens; it refuses.
+pub fn ask_for_memory(path: &Path, name: &str) -> io::Result<Reader> {
+    let stream = UnixStream::connect(path)?;
+    let name = name.to_owned();
+    let mut text = serde_json::to_string(&Question::Memory { name })?;
+    text.push('\n');
+    (&stream).write_all(text.as_bytes())?;
+    let (line, file) = share::take_over(&stream)?;
+    match (serde_json::from_str(&line)?, file) {
+        (Answer::Done, Some(file)) => Reader::of(&file),
+        (Answer::Refused(why), _) => Err(io::Error::other(why)),
+        _ => Err(io::Error::other("the forwarder answers something else")),
+    }
 }
 
 /// Asks the forwarder that listens at `path`.

@@ -5,7 +5,7 @@ use crate::config::Description;
 use crate::module::{LoadError, Module};
 use mullion::Host;
 use mullion::trust::PublicKey;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use thiserror::Error;
 
@@ -26,6 +26,8 @@ pub struct Traffic {
     pub uncut: AtomicU64,
     /// Frames that the kernel could not keep for us, because we were too slow.
     pub lost: AtomicU64,
+    /// Frames come in by AF_XDP, and not by a packet socket.
+    pub is_xdp: AtomicBool,
 }
 
 /// Modules that one key may have.
@@ -81,6 +83,16 @@ impl Forwarder {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// The module of a name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<Arc<Module>> {
+        let modules = self.modules();
+        let mut modules = modules.iter();
+        modules
+            .find(|module| module.description().name == name)
+            .cloned()
     }
 
     /// Loads a module behind the others, or in the place of one of its name. Frames go on meanwhile: those that are

@@ -1,9 +1,9 @@
 //! A forwarder of packets between two ports, which runs users' modules on live traffic.
 //!
 //! ```text
-//!   port ── ring.rs ──► forward.rs ── which modules? filter.rs ──► module.rs: a domain behind its wall
-//!   (AF_PACKET, or       frame.rs: where headers are,               sees what view.rs shows,
-//!    a file: pcap.rs)    checksums                                  answers: as it was, changed, dropped, more
+//!   port ── port.rs ──► forward.rs ── which modules? filter.rs ──► module.rs: a domain behind its wall
+//!   (ring.rs, xdp.rs, or  frame.rs: where headers are,              sees what view.rs shows,
+//!    a file: pcap.rs)     checksums                                 answers: as it was, changed, dropped, more
 //!   port ◄──────────────────┘
 //!   control.rs: load, unload and status while packets flow;  config.rs: what runs at first
 //! ```
@@ -17,12 +17,16 @@ pub mod control;
 pub mod filter;
 pub mod forward;
 pub mod frame;
+mod memory;
 pub mod module;
 pub mod page;
 pub mod pcap;
+pub mod port;
 pub mod ring;
 mod room;
 pub mod run;
+pub mod share;
 pub mod traffic;
 pub mod users;
 pub mod view;
+pub mod xdp;

@@ -5,11 +5,14 @@ use crate::config::{ConfigError, Description, Kind};
 use crate::filter::Filter;
 use crate::frame::{self, Layout};
 use crate::room::{ADDED, Header, Home, ROOM, Room, Slot};
+use crate::share::Writer;
 use crate::view::View;
 use mullion::trust::PublicKey;
 use mullion::{Caller, Domain, Error, Function, Host, Image, Imports, Limits, Ptr};
 use std::collections::VecDeque;
 use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -93,10 +96,30 @@ impl fmt::Debug for Running {
     }
 }
 
+/// Reports that nobody has read yet: here, or in memory that the user's process has too.
+#[derive(Debug, Default)]
+struct Reports {
+    waiting: VecDeque<Vec<u8>>,
+    memory: Option<Writer>,
+}
+
+impl Reports {
+    fn put(&mut self, report: Vec<u8>) -> bool {
+        if let Some(memory) = &mut self.memory {
+            return memory.put(&report);
+        }
+        let is_room = self.waiting.len() < REPORTS;
+        if is_room {
+            self.waiting.push_back(report);
+        }
+        is_room
+    }
+}
+
 /// What the function that a module calls leaves behind.
 #[derive(Debug, Default)]
 struct Shared {
-    reports: Mutex<VecDeque<Vec<u8>>>,
+    reports: Mutex<Reports>,
     refused: AtomicU64,
 }
 
@@ -111,12 +134,14 @@ impl Shared {
     }
 
     fn report(&self, caller: &Caller<'_>, text: Ptr<u8>, length: u32) -> Result<i32, Error> {
-        if length as usize > REPORT || lock(&self.reports).len() >= REPORTS {
+        if length as usize > REPORT {
             return self.refuse();
         }
         let bytes = text.slice(caller, u64::from(length))?.to_vec()?;
-        lock(&self.reports).push_back(bytes);
-        Ok(0)
+        match lock(&self.reports).put(bytes) {
+            true => Ok(0),
+            false => self.refuse(),
+        }
     }
 }
 
@@ -204,7 +229,23 @@ impl Module {
 
     /// Reports that nobody has read yet.
     pub fn take_reports(&self) -> Vec<Vec<u8>> {
-        lock(&self.shared.reports).drain(..).collect()
+        lock(&self.shared.reports).waiting.drain(..).collect()
+    }
+
+    /// Memory by which reports come from now on, to be mapped by the user's process ([`Reader`](crate::share::Reader)).
+    /// What waits is there already. Who had such memory before gets no more.
+    ///
+    /// # Errors
+    /// The system's: no memory, or no descriptor.
+    pub fn share_reports(&self) -> io::Result<OwnedFd> {
+        let (mut writer, file) = Writer::new()?;
+        let mut reports = lock(&self.shared.reports);
+        // The ring has room for as many as may wait.
+        reports.waiting.drain(..).for_each(|report| {
+            writer.put(&report);
+        });
+        reports.memory = Some(writer);
+        Ok(file)
     }
 
     /// What was not taken from it.
@@ -269,6 +310,8 @@ impl Module {
             tracing::warn!(module = self.description.name, %error, "a module was stopped");
             *lock(&self.stopped) = Some(error.to_string());
             *running = None;
+            // Who follows its reports learns that none comes any more.
+            lock(&self.shared.reports).memory = None;
         }
     }
 

@@ -7,6 +7,7 @@
 //! packet(7), and "Packet MMAP" in the kernel's documentation (TPACKET_V2). Frames are sent by `send`.
 
 use crate::frame;
+use crate::port::Received;
 use std::ffi::CString;
 use std::io;
 use std::ops::Range;
@@ -31,6 +32,7 @@ const OFFLOADS: [u32; 4] = [
     // ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_SUFO: frames as they would be on a wire.
     0x1f, 0x24, 0x2c, 0x22,
 ];
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const SIOCGIFMTU: libc::c_ulong = 0x8921;
 /// Frames that are handed to the kernel in one call, at most.
@@ -67,39 +69,33 @@ pub struct Taken<'p> {
 // SAFETY: the ring belongs to this value alone, and whoever reads it has it mutably.
 unsafe impl Send for Port {}
 
-/// A frame that came in.
-#[derive(Debug)]
-pub struct Received<'t> {
-    /// Since 1970.
-    pub time: Duration,
-    /// With its tag, if it had one, and its checksum.
-    pub bytes: &'t [u8],
-    /// It is longer than the interface lets through, and cut off: its sender leaves it to its card to cut it.
-    pub is_uncut: bool,
-}
-
 impl Taken<'_> {
-    /// The frames, in the order in which they came.
-    pub fn frames(&self) -> impl Iterator<Item = Received<'_>> {
-        let port = &*self.port;
-        let slots = port.length / port.slot;
-        port.found.iter().enumerate().map(move |(at, found)| {
-            // SAFETY: it is a slot of the ring.
-            let slot = unsafe { port.ring.add((port.next + at) % slots * port.slot) };
-            // SAFETY: the slot is ours, and nobody writes to it until `self` goes.
-            let slot = unsafe { std::slice::from_raw_parts(slot, port.slot) };
-            Received {
-                time: found.time,
-                bytes: &slot[found.place.clone()],
-                is_uncut: found.is_uncut,
-            }
-        })
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
     }
 
     /// There are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// One of them, of those in the order in which they came.
+    #[must_use]
+    pub fn get(&self, at: usize) -> Received<'_> {
+        let (port, found) = (&*self.port, &self.port.found[at]);
+        let slots = port.length / port.slot;
+        // SAFETY: it is a slot of the ring.
+        let slot = unsafe { port.ring.add((port.next + at) % slots * port.slot) };
+        // SAFETY: the slot is ours, and nobody writes to it until `self` goes.
+        let slot = unsafe { std::slice::from_raw_parts(slot, port.slot) };
+        Received {
+            time: found.time,
+            bytes: &slot[found.place.clone()],
+            is_uncut: found.is_uncut,
+        }
     }
 }
 
@@ -145,7 +141,7 @@ fn frame(slot: &mut [u8], status: u32, header: &libc::tpacket2_hdr) -> Found {
     }
 }
 
-fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     match result {
         0.. => Ok(result),
         _ => Err(io::Error::last_os_error()),
@@ -196,20 +192,10 @@ impl Port {
     /// # Errors
     /// The system's: no such interface, or no right to it (`CAP_NET_RAW`).
     pub fn open(interface: &str, ring: usize) -> io::Result<Port> {
-        let name = CString::new(interface).map_err(io::Error::other)?;
-        // SAFETY: a string with its end.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        if index == 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let index = index_of(interface)?;
         let all = (libc::ETH_P_ALL as u16).to_be();
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // Protocol 0: nothing comes in before it is bound.
-        // SAFETY: no memory is handed over.
-        let socket = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: it was just made, and nobody else has it.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-        switch_off_offloads(&socket, name.as_bytes());
+        let socket = socket()?;
+        switch_off_offloads(&socket, interface.as_bytes());
         set(
             &socket,
             libc::PACKET_VERSION,
@@ -218,7 +204,9 @@ impl Port {
         // Not what we send ourselves; and not twice through the queues.
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &1i32)?;
         set(&socket, libc::PACKET_RESERVE, &(TAG as u32))?;
-        let slot = slot(&socket, name.as_bytes())?;
+        // Its longest frame, its tags, and what is before it.
+        let slot = BEFORE + 14 + 2 * TAG + longest(&socket, interface)?;
+        let slot = slot.next_power_of_two();
         let block = BLOCK.max(slot);
         let blocks = (ring / block).max(1);
         let request = libc::tpacket_req {
@@ -251,13 +239,7 @@ impl Port {
             next: 0,
             found: Vec::new(),
         };
-        let promiscuous = libc::packet_mreq {
-            mr_ifindex: index as i32,
-            mr_type: libc::PACKET_MR_PROMISC as u16,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        set(&port.socket, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)?;
+        be_promiscuous(&port.socket, index)?;
         // SAFETY: all zeros are an address of no kind, made one below.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -302,18 +284,7 @@ impl Port {
     /// # Errors
     /// The interface has gone.
     pub fn wait(&self, at_most: Duration) -> io::Result<()> {
-        let mut poll = libc::pollfd {
-            fd: self.socket.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        let time = at_most.as_millis().min(10_000) as libc::c_int;
-        // SAFETY: one entry, as it is told.
-        let found = unsafe { libc::poll(&raw mut poll, 1, time) };
-        if found > 0 && poll.revents & libc::POLLERR != 0 {
-            return Err(io::Error::from_raw_os_error(libc::ENETDOWN));
-        }
-        Ok(())
+        wait(&self.socket, at_most)
     }
 
     /// What sends frames out here, for another thread.
@@ -411,14 +382,81 @@ impl Sender {
     }
 }
 
-/// Bytes of a frame's place in the ring: the longest that the interface lets through, its tags, and what is before it.
-fn slot(socket: &OwnedFd, interface: &[u8]) -> io::Result<usize> {
-    let mut request = Request::of(interface, ptr::null_mut());
+/// The number of an interface.
+pub(crate) fn index_of(interface: &str) -> io::Result<u32> {
+    let name = CString::new(interface).map_err(io::Error::other)?;
+    // SAFETY: a string with its end.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
+}
+
+/// A packet socket that nothing comes in at before it is bound: of protocol 0.
+fn socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is handed over.
+    let socket = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
+    // SAFETY: it was just made, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+}
+
+/// Every frame comes in at the interface as long as this is there, and is one of a wire, as far as the interface can.
+pub(crate) fn promiscuous(interface: &str, index: u32) -> io::Result<OwnedFd> {
+    let socket = socket()?;
+    switch_off_offloads(&socket, interface.as_bytes());
+    be_promiscuous(&socket, index)?;
+    Ok(socket)
+}
+
+fn be_promiscuous(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    let promiscuous = libc::packet_mreq {
+        mr_ifindex: index as i32,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set(socket, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
+}
+
+/// Waits until something may be read, at most so long.
+pub(crate) fn wait(socket: &OwnedFd, at_most: Duration) -> io::Result<()> {
+    let mut poll = libc::pollfd {
+        fd: socket.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let time = at_most.as_millis().min(10_000) as libc::c_int;
+    // SAFETY: one entry, as it is told.
+    let found = unsafe { libc::poll(&raw mut poll, 1, time) };
+    if found > 0 && poll.revents & libc::POLLERR != 0 {
+        return Err(io::Error::from_raw_os_error(libc::ENETDOWN));
+    }
+    Ok(())
+}
+
+/// Bytes of the longest packet that the interface lets through.
+pub(crate) fn longest(socket: &OwnedFd, interface: &str) -> io::Result<usize> {
+    let mut request = Request::of(interface.as_bytes(), ptr::null_mut());
     // SAFETY: the request is there for the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGIFMTU, &raw mut request) })?;
     // A number lies in the first four bytes of what is a pointer elsewhere.
-    let longest = (request.data.addr() as u32).min(0xffff) as usize;
-    Ok((BEFORE + 14 + 2 * TAG + longest).next_power_of_two())
+    Ok((request.data.addr() as u32).min(0xffff) as usize)
+}
+
+/// Queues that frames come in by; one, if the interface does not tell.
+pub(crate) fn queues(socket: &OwnedFd, interface: &str) -> u32 {
+    // `struct ethtool_channels`: the command, four numbers of what there may be, four of what there is.
+    let mut value = [ETHTOOL_GCHANNELS, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut request = Request::of(interface.as_bytes(), value.as_mut_ptr().cast());
+    // SAFETY: the request and its value are there for the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    let [_, _, _, _, _, receive, _, _, both] = value;
+    if result == 0 {
+        (receive + both).max(1)
+    } else {
+        1
+    }
 }
 
 /// As far as the interface has them, and we may.

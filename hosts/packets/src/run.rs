@@ -3,7 +3,7 @@
 use crate::batch::Batch;
 use crate::forward::Forwarder;
 use crate::pcap;
-use crate::ring::Port;
+use crate::port::{Port, Sender, Way};
 use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,12 +18,17 @@ const TOGETHER: usize = 32;
 /// # Errors
 /// A port has gone.
 pub fn live(forwarder: &Forwarder, ports: [Port; 2], stop: &AtomicBool) -> io::Result<()> {
-    let [left, right] = ports;
+    let [mut left, mut right] = ports;
     // What is received needs a port for itself; what is sent goes by the socket, which both may use.
     let (left_out, right_out) = (left.sender()?, right.sender()?);
+    for (traffic, port) in forwarder.traffic.iter().zip([&left, &right]) {
+        traffic
+            .is_xdp
+            .store(port.way() == Way::Xdp, Ordering::Relaxed);
+    }
     std::thread::scope(|scope| {
-        let there = scope.spawn(move || one_way(forwarder, 0, left, &right_out, stop));
-        let back = one_way(forwarder, 1, right, &left_out, stop);
+        let there = scope.spawn(move || one_way(forwarder, 0, left, right_out, stop));
+        let back = one_way(forwarder, 1, right, left_out, stop);
         let there = there
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
@@ -35,7 +40,7 @@ fn one_way(
     forwarder: &Forwarder,
     port: u32,
     mut from: Port,
-    to: &crate::ring::Sender,
+    mut to: Sender,
     stop: &AtomicBool,
 ) -> io::Result<()> {
     let traffic = &forwarder.traffic[port as usize];
@@ -48,7 +53,9 @@ fn one_way(
         let taken = from.take(TOGETHER);
         if taken.is_empty() {
             drop(taken);
-            count(&traffic.lost, from.lost());
+            let [lost, uncut] = from.lost();
+            count(&traffic.lost, lost);
+            count(&traffic.uncut, uncut);
             if let Err(error) = from.wait(SILENCE) {
                 break Err(error);
             }

@@ -1,7 +1,7 @@
 //! Numbered frames at a steady rate, and what becomes of them: to measure a forwarder.
 
 use crate::frame;
-use crate::ring::{Port, Sender};
+use crate::port::{Port, Sender};
 use serde::Serialize;
 use std::io;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ pub struct Arrived {
 
 /// Sends so many frames of UDP, from 10.9.0.1 to port 9 of 10.9.0.2, at so many a second.
 #[must_use]
-pub fn send(to: &Sender, count: u64, rate: u64, payload: usize) -> Sent {
+pub fn send(to: &mut Sender, count: u64, rate: u64, payload: usize) -> Sent {
     let begun = Instant::now();
     let mut frames = vec![Vec::new(); BURST as usize];
     let (mut next, mut taken) = (0, 0);
@@ -110,7 +110,7 @@ pub fn receive(mut from: Port, count: u64, patience: Duration) -> io::Result<Arr
         }
     }
     arrived.missing = count.saturating_sub(arrived.frames);
-    arrived.lost_here = from.lost();
+    arrived.lost_here = from.lost()[0];
     Ok(arrived)
 }
 

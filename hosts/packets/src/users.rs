@@ -12,6 +12,7 @@ use crate::config::{Config, ConfigError, Description, Role};
 use crate::control::{ModuleStatus, module_status};
 use crate::forward::{ChangeError, Forwarder, is_theirs};
 use crate::module::{LoadError, Module};
+use crate::share::{self, Reader};
 use mullion::trust::challenge::{
     Challenge, ChallengeMessage, Event, ProtocolError, Proven, Request, Session, body_length,
 };
@@ -22,10 +23,13 @@ use mullion_loader::{Admitted, NotAdmitted};
 use mullion_service::wire::{self, Operation, Status, WireError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -37,10 +41,24 @@ const FRAME: usize = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(5);
 const LIFETIME: Duration = Duration::from_secs(60);
 
+/// What a connection begins with that fetches memory: then comes the token of 64 digits that its user was told.
+const FETCH: &str = "mullion memory ";
+const TOKEN: usize = 64;
+/// Memory that waits to be fetched, and how long.
+const UNFETCHED: usize = 64;
+
 /// What users may load.
 pub struct Users {
     authoriser: Authoriser,
     roles: Vec<Role>,
+    unfetched: Mutex<Vec<Unfetched>>,
+}
+
+/// Memory of reports, for whoever knows the token: only its module's owner was told.
+struct Unfetched {
+    token: String,
+    since: Instant,
+    memory: OwnedFd,
 }
 
 /// The object of [`Operation::Load`]; the image is behind it.
@@ -66,6 +84,9 @@ pub struct Load {
 pub struct Named {
     /// Which.
     pub name: String,
+    /// Its reports are to come by memory from now on: the answer has a `token`, for [`fetch_memory`].
+    #[serde(default)]
+    pub memory: bool,
 }
 
 /// The object of [`Operation::List`].
@@ -92,6 +113,8 @@ enum Refused {
     Operation,
     #[error(transparent)]
     Wire(#[from] WireError),
+    #[error("memory for reports: {0}")]
+    Memory(#[from] io::Error),
 }
 
 impl Users {
@@ -107,6 +130,7 @@ impl Users {
         Ok(Some(Users {
             authoriser: Authoriser::read(policy, warn)?,
             roles: config.roles.clone(),
+            unfetched: Mutex::default(),
         }))
     }
 
@@ -146,6 +170,37 @@ impl Users {
         Ok(id)
     }
 
+    /// Keeps memory until it is fetched, for a while: the token for it.
+    fn keep(&self, memory: OwnedFd) -> io::Result<String> {
+        let mut bytes = [0u8; TOKEN / 2];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let since = Instant::now();
+        let mut unfetched = lock(&self.unfetched);
+        unfetched.retain(|other| other.since.elapsed() < LIFETIME);
+        if unfetched.len() >= UNFETCHED {
+            return Err(io::Error::other("too much waits to be fetched"));
+        }
+        unfetched.push(Unfetched {
+            token: token.clone(),
+            since,
+            memory,
+        });
+        Ok(token)
+    }
+
+    /// Gives memory to who knows its token, once.
+    fn hand_over(&self, to: &UnixStream, token: &str) -> io::Result<()> {
+        let mut unfetched = lock(&self.unfetched);
+        let place = unfetched.iter().position(|other| other.token == token);
+        let found = place.map(|place| unfetched.swap_remove(place));
+        drop(unfetched);
+        match found.filter(|found| found.since.elapsed() < LIFETIME) {
+            Some(found) => share::hand_over(to, b"done\n", found.memory.as_fd()),
+            None => Write::write_all(&mut &*to, b"there is no memory of this token\n"),
+        }
+    }
+
     fn answer(
         &self,
         forwarder: &Forwarder,
@@ -170,12 +225,13 @@ impl Users {
             }
             Some(Operation::Call) => {
                 let (named, _): (Named, _) = wire::decode(&request.body)?;
-                let modules = forwarder.modules();
-                let mut modules = modules.iter();
-                let module = modules.find(|module| {
-                    module.description().name == named.name && is_theirs(module, Some(&who))
-                });
+                let module = forwarder.named(&named.name);
+                let module = module.filter(|module| is_theirs(module, Some(&who)));
                 let module = module.ok_or(Refused::Unknown(named.name))?;
+                if named.memory {
+                    let token = self.keep(module.share_reports()?)?;
+                    return Ok(json!({ "token": token }));
+                }
                 let reports = module.take_reports();
                 let texts = reports
                     .iter()
@@ -263,7 +319,10 @@ fn serve_one(
     let mut input = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let event = match next(&mut stream, &mut input, begun)? {
-            None => return Ok(()),
+            None => match token(&input) {
+                Some(token) => return users.hand_over(&stream, token),
+                None => return Ok(()),
+            },
             Some(Ok(frame)) => session.receive(frame, begun.elapsed()),
             Some(Err(error)) => Err(error),
         };
@@ -296,7 +355,32 @@ fn serve_one(
     Ok(())
 }
 
-/// The next frame; `None` at the end of the connection.
+/// The token, if all that came is a question for memory.
+fn token(input: &[u8]) -> Option<&str> {
+    let line = std::str::from_utf8(input).ok()?.strip_suffix('\n')?;
+    line.strip_prefix(FETCH)
+        .filter(|token| token.len() == TOKEN)
+}
+
+/// Fetches memory of reports from the forwarder whose users' socket is at `path`, with the token that it told.
+///
+/// # Errors
+/// The system's; nobody listens; it has no such memory.
+pub fn fetch_memory(path: &Path, token: &str) -> io::Result<Reader> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(format!("{FETCH}{token}\n").as_bytes())?;
+    match share::take_over(&stream)? {
+        (_, Some(file)) => Reader::of(&file),
+        (said, None) => Err(io::Error::other(said.trim().to_owned())),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The next frame; `None` at the end of the connection, or if a question for memory came.
 fn next(
     stream: &mut UnixStream,
     input: &mut Vec<u8>,
@@ -304,6 +388,10 @@ fn next(
 ) -> io::Result<Option<Result<ChallengeMessage, ProtocolError>>> {
     let mut piece = [0; 16 << 10];
     loop {
+        // No frame begins like this: its first byte is the number of its kind.
+        if token(input).is_some() {
+            return Ok(None);
+        }
         if let Some(bytes) = body_length(input).filter(|bytes| *bytes > FRAME) {
             let error = ProtocolError::TooLong { bytes, most: FRAME };
             return Ok(Some(Err(error)));

@@ -42,6 +42,11 @@ const SETUP: &str = r#"
     ip link set wl up; ip link set wr up; ip link set lo up
     in_left ip addr add 10.9.0.1/24 dev l0; in_left ip link set l0 up
     in_right ip addr add 10.9.0.2/24 dev r0; in_right ip link set r0 up
+    for side in left right; do
+        n=1; [ $side = left ] || n=2
+        in_$side ip link add link ${side:0:1}0 name tagged type vlan id 7
+        in_$side ip addr add 10.9.7.$n/24 dev tagged; in_$side ip link set tagged up
+    done
     in_right ip addr add fd09::2/64 dev r0 nodad; in_left ip addr add fd09::1/64 dev l0 nodad
 "#;
 
@@ -96,6 +101,15 @@ fn modules_that_come_and_go_lose_and_reorder_nothing() {
 
 #[test]
 fn a_forwarder_between_two_namespaces() {
+    between_two_namespaces("packet");
+}
+
+#[test]
+fn a_forwarder_by_xdp() {
+    between_two_namespaces("xdp");
+}
+
+fn between_two_namespaces(by: &str) {
     let place = tempfile::tempdir().unwrap();
     if !is_possible(place.path()) {
         return;
@@ -108,8 +122,10 @@ fn a_forwarder_between_two_namespaces() {
     }
     std::fs::write(
         place.path().join("two.toml"),
-        "ports = [\"wl\", \"wr\"]\n[[module]]\nname = \"monitor\"\nimage = \"monitor.mx\"\nkind = \"monitor\"\n\
-         filter = \"dst host 10.9.0.2\"\nsees = 28\nlocked = [\"source\"]\ntime = \"1s\"\n",
+        format!(
+            "ports = [\"wl\", \"wr\"]\nby = \"{by}\"\n[[module]]\nname = \"monitor\"\nimage = \"monitor.mx\"\n\
+             kind = \"monitor\"\nfilter = \"dst host 10.9.0.2\"\nsees = 28\nlocked = [\"source\"]\ntime = \"1s\"\n"
+        ),
     )
     .unwrap();
     // There and back again: what one codes, the other one decodes, so that the ends see nothing of it.
@@ -165,10 +181,16 @@ class Value(ctypes.Structure): _fields_ = [("command", ctypes.c_uint32), ("data"
 class Request(ctypes.Structure): _fields_ = [("name", ctypes.c_char * 16), ("data", ctypes.c_void_p), ("rest", ctypes.c_uint64 * 2)]
 for where, name in ((left, b"l0"), (right, b"r0")):
     control = at(where, udp)
-    for command in (0x1f, 0x24):
-        value = Value(command, 0)
+    def ethtool(command, data):
+        value = Value(command, data)
         request = Request(name, ctypes.addressof(value))
         assert libc.ioctl(control.fileno(), 0x8946, ctypes.byref(request)) == 0
+        return value.data
+    ethtool(0x1f, 0); ethtool(0x24, 0)
+    # Tags of VLANs are in the frame, and not beside it: AF_XDP does not tell what is beside it.
+    if "{by}" == "xdp": ethtool(0x26, ethtool(0x25, 0) & ~(1 << 7))
+server = at(right, udp); server.bind(("10.9.7.2", 4003)); server.settimeout(20)
+at(left, udp).sendto(b"in a VLAN", ("10.9.7.2", 4003)); assert server.recv(20) == b"in a VLAN"
 listener = at(right, tcp); listener.bind(("10.9.0.2", 4002)); listener.listen()
 client = at(left, tcp); client.settimeout(30); client.connect(("10.9.0.2", 4002))
 peer, _ = listener.accept(); peer.settimeout(30)
@@ -178,12 +200,19 @@ got = b""
 while (piece := peer.recv(1 << 16)): got += piece
 assert got == data
 print(ask("reports", "--to", "./socket", "monitor").splitlines()[0])
+follower = subprocess.Popen([os.environ["MULLION"], "packets", "reports", "--to", "./socket", "--follow", "monitor"], stdout=subprocess.PIPE, text=True)
+datagrams(1100, 4000, 10)
+followed = follower.stdout.readline()
+assert len(followed.split()) == 3, followed
 import re, urllib.request
 address = re.search(r"http://[0-9.:]+/", open("run.txt").read()).group(0)
 page = urllib.request.urlopen(address, timeout=20).read().decode()
 assert "<td>monitor<" in page and "dst host 10.9.0.2" in page, page
 assert "per second" in ask("top", "--to", "./socket", "--once", "--every", "100ms")
 print(ask("unload", "--to", "./socket", "monitor"), end="")
+# It ends with its module.
+follower.communicate(timeout=60)
+assert follower.returncode == 0
 PY
         "$MULLION" packets status --to ./socket --json > status.json
         kill -INT $forwarder; wait $forwarder
@@ -198,12 +227,24 @@ PY
         std::fs::read_to_string(place.path().join("run.txt")).unwrap_or_default()
     );
     assert!(output.status.success(), "{said}");
+    let is_without = said.contains("without AF_XDP");
+    if is_without {
+        eprintln!("run by a packet socket: AF_XDP is not to be had here: {said}");
+    }
     assert!(
         String::from_utf8_lossy(&output.stdout).starts_with("1000 "),
         "{said}"
     );
     let status = std::fs::read_to_string(place.path().join("status.json")).unwrap();
     let status: mullion_packets::control::Status = serde_json::from_str(&status).unwrap();
+    let is_by_xdp = by == "xdp" && !is_without;
+    for port in &status.ports {
+        assert_eq!(
+            port.by == mullion_packets::port::Way::Xdp,
+            is_by_xdp,
+            "{said}"
+        );
+    }
     let names: Vec<&str> = status
         .modules
         .iter()

@@ -387,3 +387,131 @@ fn without(office: &Office, forwarder: &Forwarder) {
     let log = std::fs::read_to_string(office.at("log")).unwrap();
     assert!(log.contains("admitted") && log.contains("refused"));
 }
+
+/// A user of the system who is not root and has no powers.
+const NOBODY: u32 = 65534;
+
+/// The command, run by somebody who is not root.
+fn by_nobody(office: &Office, words: &[&str]) -> Command {
+    let mut command = Command::new("setpriv");
+    let id = NOBODY.to_string();
+    command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
+    command.args(["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]);
+    command.arg(&*support::MULLION).args(words);
+    command.current_dir(office.0.path()).stdin(Stdio::null());
+    command.env("MULLION_KEYS", office.at("nobody"));
+    command.env("HOME", office.at("nobody"));
+    command
+}
+
+/// Somebody of another uid, who has a key and credentials: loads, follows what the module reports by shared memory, and
+/// unloads. The operator's socket is closed to them, and memory that was fetched once is gone.
+#[test]
+fn a_user_of_another_uid_loads_a_module_and_maps_its_reports() {
+    // SAFETY: it only tells.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("not run: only root becomes somebody else");
+        return;
+    }
+    let office = Office::new();
+    office.compile("monitor", "monitor");
+    let credentials = office.grant("alice", "monitor", &[]);
+    open_to_nobody(&office);
+    let is_possible = by_nobody(&office, &["--version"]).output().unwrap();
+    if !is_possible.status.success() {
+        let said = String::from_utf8_lossy(&is_possible.stderr);
+        eprintln!("not run: another user cannot run the command here: {said}");
+        return;
+    }
+    let config = Config::read(&office.at("roles.toml")).unwrap();
+    let users = Users::read(&config).unwrap().expect("a policy");
+    let forwarder = Forwarder::new(Host::new(), &config.modules).unwrap();
+    let listener = control::listen(&office.at("users"), 0o666).unwrap();
+    let _operators = control::listen(&office.at("control"), 0o600).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| users::serve(&listener, &users, &forwarder, &stop));
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            as_nobody(&office, &forwarder, &credentials);
+        }));
+        stop.store(true, Ordering::Relaxed);
+        serving.join().unwrap();
+        if let Err(panic) = checked {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+/// Alice's key is theirs, and so is no other; files that are for everybody may be read.
+fn open_to_nobody(office: &Office) {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(office.0.path(), open).unwrap();
+    std::fs::create_dir(office.at("nobody")).unwrap();
+    for file in std::fs::read_dir(office.at("keys")).unwrap().flatten() {
+        if file.file_name().to_string_lossy().starts_with("alice") {
+            let to = office.at("nobody").join(file.file_name());
+            std::fs::copy(file.path(), &to).unwrap();
+            chown(&to, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+    chown(office.at("nobody"), Some(NOBODY), Some(NOBODY)).unwrap();
+}
+
+fn as_nobody(office: &Office, forwarder: &Forwarder, credentials: &str) {
+    let run = |words: &[&str]| {
+        let output = by_nobody(office, words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    let as_alice = ["--to", "users", "--as", "alice"];
+    let of = |verb: &str, rest: &[&str]| {
+        let words = [&["packets", verb][..], &as_alice, rest].concat();
+        let (is_done, said) = run(&words);
+        assert!(is_done, "{words:?}: {said}");
+    };
+    let (is_done, said) = run(&["packets", "status", "--to", "control"]);
+    assert!(!is_done && said.contains("Permission denied"), "{said}");
+    let (is_done, said) = run(&[
+        "packets",
+        "load",
+        "--to",
+        "users",
+        "--as",
+        "root",
+        "monitor.toml",
+    ]);
+    assert!(!is_done, "{said}");
+    of("load", &["--credentials", credentials, "monitor.toml"]);
+    assert!(forwarder.modules()[0].owner.is_some());
+
+    let mut following = by_nobody(
+        office,
+        &[
+            &["packets", "reports"][..],
+            &as_alice,
+            &["--follow", "monitor"],
+        ]
+        .concat(),
+    );
+    let following = following.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut following = following.spawn().unwrap();
+    let mut lines = std::io::BufReader::new(following.stdout.take().unwrap());
+    let many: Vec<Vec<u8>> = (0..1000).map(|_| udp(7, b"x")).collect();
+    let mut line = String::new();
+    for thousand in 1..=3 {
+        through(forwarder, &many);
+        line.clear();
+        std::io::BufRead::read_line(&mut lines, &mut line).unwrap();
+        assert!(line.starts_with(&format!("{thousand}000 ")), "{line}");
+    }
+    // What is followed does not wait for who asks.
+    assert!(forwarder.modules()[0].take_reports().is_empty());
+    of("unload", &["monitor"]);
+    assert!(forwarder.modules().is_empty());
+    // It ends with its module.
+    assert!(following.wait().unwrap().success());
+    let token = "0".repeat(64);
+    let refused = users::fetch_memory(&office.at("users"), &token).unwrap_err();
+    assert!(refused.to_string().contains("no memory of this token"));
+}

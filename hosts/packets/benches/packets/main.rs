@@ -8,6 +8,7 @@
 //! out of them. Walls take turns within each round, and a time is the best of all rounds.
 
 mod build;
+mod hip;
 mod native;
 mod page;
 mod process;
@@ -16,7 +17,6 @@ mod xdp;
 
 use serde::Serialize;
 use std::time::{Duration, Instant};
-use walls::Wall;
 
 /// Bytes of payload.
 const SIZES: [usize; 9] = [0, 64, 128, 256, 512, 768, 1024, 1280, 1470];
@@ -89,15 +89,15 @@ fn frames(size: usize) -> Vec<Vec<u8>> {
     (0..TOGETHER).map(frame).collect()
 }
 
-/// Nanoseconds for a frame.
-fn time(wall: &mut dyn Wall, frames: &[Vec<u8>], at_least: Duration) -> f64 {
+/// Nanoseconds for a frame, of `count` that go through at each pass.
+pub(crate) fn time(count: usize, at_least: Duration, pass: &mut dyn FnMut()) -> f64 {
     let (mut passes, begun) = (0u32, Instant::now());
     let mut best = f64::INFINITY;
     while passes < 3 || begun.elapsed() < at_least {
         let start = Instant::now();
-        wall.pass(frames);
-        wall.pass(frames);
-        best = best.min(start.elapsed().as_nanos() as f64 / (2 * frames.len()) as f64);
+        pass();
+        pass();
+        best = best.min(start.elapsed().as_nanos() as f64 / (2 * count) as f64);
         passes += 1;
     }
     best
@@ -121,13 +121,14 @@ fn figure(work: &Work, quick: bool, only: &str, missing: &mut Vec<String>) -> Fi
     for _ in 0..rounds {
         for (size, frames) in all.iter().enumerate() {
             for ((_, wall), line) in walls.iter_mut().zip(&mut lines) {
-                let found = time(wall.as_mut(), frames, at_least);
+                let found = wall.time(frames, at_least);
                 line.nanoseconds[size] = line.nanoseconds[size].min(found);
             }
         }
     }
-    if work.name == "monitor" {
-        match xdp::monitor(&all) {
+    let is_wanted = "eBPF/XDP".contains(only) || only.is_empty();
+    if let Some(program) = xdp::program(work.name).filter(|_| is_wanted) {
+        match xdp::measure(program, &all) {
             Ok(nanoseconds) => lines.push(Line {
                 wall: "eBPF/XDP, by its own test run".to_owned(),
                 nanoseconds,
@@ -156,7 +157,11 @@ fn print(figure: &Figure) {
     }
 }
 
+#[global_allocator]
+static HEAPS: mullion_sip::heap::ProcessHeaps = mullion_sip::heap::ProcessHeaps;
+
 fn main() -> std::io::Result<()> {
+    mullion_hip::enter(hip::load);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let after = |name: &str| {
         let at = arguments.iter().position(|argument| argument == name)?;

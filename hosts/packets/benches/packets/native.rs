@@ -113,12 +113,13 @@ impl InPlace {
     }
 
     /// Takes frames through the module, as the forwarder does.
-    pub(crate) fn pass(&mut self, frames: &[Vec<u8>]) -> u64 {
+    pub(crate) fn pass(&mut self, frames: &[impl AsRef<[u8]>]) -> u64 {
         // SAFETY: the room is the module's, which runs in `steps` alone, and nobody else has it.
         let room = unsafe { &mut *self.room };
         let mut bytes = 0;
         for batch in frames.chunks(BATCH) {
             for (slot, frame) in room.of.iter_mut().zip(batch) {
+                let frame = frame.as_ref();
                 let to = &mut slot.frame;
                 to.bytes[..frame.len()].copy_from_slice(frame);
                 let layout = frame::layout(&to.bytes[..frame.len()]);
@@ -169,5 +170,14 @@ impl InPlace {
         // SAFETY: the room is the module's, which runs in `steps` alone and not now.
         let frame = unsafe { &(*self.room).of[0].frame };
         &frame.bytes[..(frame.length as usize).min(ROOM)]
+    }
+
+    /// The first `count` frames as they are now, and those that were added.
+    pub(crate) fn results(&self, count: usize) -> impl Iterator<Item = &[u8]> {
+        // SAFETY: as for `first`.
+        let room = unsafe { &*self.room };
+        let more = room.more.iter().take(room.added as usize);
+        let all = room.of.iter().take(count).chain(more);
+        all.map(|slot| &slot.frame.bytes[..(slot.frame.length as usize).min(ROOM)])
     }
 }

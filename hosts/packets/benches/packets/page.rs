@@ -3,8 +3,9 @@
 use crate::{Figure, Results};
 use std::fmt::Write as _;
 
-const COLOURS: [&str; 8] = [
+const COLOURS: [&str; 9] = [
     "#222222", "#c05020", "#1060c0", "#20a0d0", "#c020a0", "#8040a0", "#60a030", "#b0a000",
+    "#a00030",
 ];
 const WIDE: f64 = 720.0;
 const HIGH: f64 = 360.0;

@@ -1,7 +1,7 @@
 //! The walls: each takes frames through the same module.
 
 use crate::native::{InPlace, symbol};
-use crate::{Work, build, process};
+use crate::{Work, build, hip, process};
 use mullion::Host;
 use mullion_packets::batch::Batch;
 use mullion_packets::config::{Description, Kind};
@@ -14,6 +14,13 @@ use std::time::Duration;
 pub(crate) trait Wall {
     /// Takes frames through the module: the bytes that go on.
     fn pass(&mut self, frames: &[Vec<u8>]) -> u64;
+
+    /// Nanoseconds for a frame, the best of what fits into the time.
+    fn time(&mut self, frames: &[Vec<u8>], at_least: Duration) -> f64 {
+        crate::time(frames.len(), at_least, &mut || {
+            self.pass(frames);
+        })
+    }
 }
 
 impl Wall for InPlace {
@@ -83,6 +90,7 @@ pub(crate) fn all(work: &Work, missing: &mut Vec<String>) -> Vec<Named> {
     add("elastic C in a window", build::elastic(work).map(domain));
     let rust = build::elastic_rust(work);
     add("elastic Rust in a window", rust.map(domain));
+    add("a HIP, by a channel", hip::Hip::start(&native, work.filter));
     add("wasmtime", wasmtime(work));
     add(
         "a process by a socket",

@@ -1,4 +1,4 @@
-//! The monitor as a program of eBPF at XDP, measured by the kernel's own test run (BPF_PROG_TEST_RUN): without the
+//! The monitor, and what does nothing, as programs of eBPF at XDP, measured by the kernel's own test run (BPF_PROG_TEST_RUN): without the
 //! driver, so it is what the program itself takes, and the kernel's loop around it.
 //!
 //! Forward error correction and resampling are not here: XDP cannot send a second frame, and may not grow one beyond
@@ -32,8 +32,38 @@ fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] 
     bytes
 }
 
+/// Makes a program's instructions, which have the map in their hands.
+pub(crate) type Program = fn(map: i32) -> Vec<u8>;
+
+/// The program that does a work, if XDP can.
+pub(crate) fn program(work: &str) -> Option<Program> {
+    match work {
+        "nothing" => Some(nothing),
+        "monitor" => Some(monitor),
+        _ => None,
+    }
+}
+
+/// Passes every frame of IPv4 on.
+fn nothing(_: i32) -> Vec<u8> {
+    let i = instruction;
+    [
+        i(0x61, 2, 1, 0, 0),      // r2 = the frame's beginning
+        i(0x61, 3, 1, 4, 0),      // r3 = its end
+        i(0xbf, 4, 2, 0, 0),      // r4 = r2
+        i(0x07, 4, 0, 0, 34),     // r4 += 34
+        i(0xb7, 0, 0, 0, 1),      // drop
+        i(0x2d, 4, 3, 3, 0),      // if r4 > r3 return
+        i(0x69, 5, 2, 12, 0),     // r5 = kind
+        i(0x55, 5, 0, 1, 0x0008), // if it is not IPv4 return
+        i(0xb7, 0, 0, 0, 2),      // pass
+        i(0x95, 0, 0, 0, 0),
+    ]
+    .concat()
+}
+
 /// Counts packets, bytes and those of UDP for 10.0.0.2 in a map's three numbers, and passes every frame on.
-fn program(map: i32) -> Vec<u8> {
+fn monitor(map: i32) -> Vec<u8> {
     let i = instruction;
     [
         i(0x61, 2, 1, 0, 0),            // r2 = the frame's beginning
@@ -65,7 +95,7 @@ fn program(map: i32) -> Vec<u8> {
 }
 
 /// Nanoseconds for a packet, by size.
-pub(crate) fn monitor(sizes: &[Vec<Vec<u8>>]) -> io::Result<Vec<f64>> {
+pub(crate) fn measure(program: Program, sizes: &[Vec<Vec<u8>>]) -> io::Result<Vec<f64>> {
     let mut map = [0; 128];
     for (at, number) in [2u32, 4, 24, 1].into_iter().enumerate() {
         put(&mut map, at * 4, &number.to_le_bytes());

@@ -4,10 +4,11 @@ use super::show::printable;
 use crate::commands::client::done as granted;
 use crate::commands::keys::KeyringArgs;
 use crate::image_file::whole;
+use crate::output;
 use anyhow::{Context, bail};
 use mullion_packets::config::{Config, Description};
 use mullion_packets::control::{self, Answer, Question, Status};
-use mullion_packets::users::{List, Load, Named};
+use mullion_packets::users::{self, List, Load, Named};
 use mullion_service::wire::{self, Operation};
 use mullion_service::{Address, Client};
 use mullion_trust::credentials::files;
@@ -152,7 +153,10 @@ impl NameArgs {
         let name = self.name;
         match &self.control.requester {
             Some(user) => {
-                let named = Named { name };
+                let named = Named {
+                    name,
+                    memory: false,
+                };
                 self.control
                     .ask_as(user, Operation::Unload, &named, &[])
                     .map(|_| ())
@@ -160,18 +164,69 @@ impl NameArgs {
             None => done(self.control.ask(&Question::Unload { name })?),
         }
     }
+}
 
-    pub(super) fn reports(self) -> anyhow::Result<Vec<String>> {
-        let name = self.name;
-        if let Some(user) = &self.control.requester {
-            let named = Named { name };
-            let mut answer = self.control.ask_as(user, Operation::Call, &named, &[])?;
-            return Ok(serde_json::from_value(answer.object["reports"].take())?);
+/// How often memory is looked at for reports.
+const PAUSE: Duration = Duration::from_millis(10);
+
+#[derive(clap::Args)]
+pub(super) struct ReportsArgs {
+    #[command(flatten)]
+    module: NameArgs,
+    /// Go on until the module is taken out or replaced: reports come by memory that the forwarder shares.
+    #[arg(long)]
+    follow: bool,
+}
+
+impl ReportsArgs {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let NameArgs { control, name } = self.module;
+        if !self.follow {
+            return show(&reports(&control, name)?.concat());
         }
-        match self.control.ask(&Question::Reports { name })? {
-            Answer::Reports(reports) => Ok(reports),
-            other => done(other).map(|()| Vec::new()),
+        let mut reader = match &control.requester {
+            Some(user) => {
+                let named = Named { name, memory: true };
+                let answer = control.ask_as(user, Operation::Call, &named, &[])?;
+                let token = answer.object["token"].as_str().unwrap_or_default();
+                users::fetch_memory(&control.control, token)?
+            }
+            None => control::ask_for_memory(&control.control, &name)?,
+        };
+        loop {
+            // Asked first: what was put before it was closed is there then.
+            let is_closed = reader.is_closed();
+            let mut text = Vec::new();
+            while let Some(report) = reader.next_report() {
+                text.extend(report);
+            }
+            if !text.is_empty() {
+                show(&String::from_utf8_lossy(&text))?;
+            }
+            if is_closed {
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
         }
+    }
+}
+
+fn show(text: &str) -> anyhow::Result<()> {
+    output::print(&printable(text))
+}
+
+fn reports(control: &ControlArgs, name: String) -> anyhow::Result<Vec<String>> {
+    if let Some(user) = &control.requester {
+        let named = Named {
+            name,
+            memory: false,
+        };
+        let mut answer = control.ask_as(user, Operation::Call, &named, &[])?;
+        return Ok(serde_json::from_value(answer.object["reports"].take())?);
+    }
+    match control.ask(&Question::Reports { name })? {
+        Answer::Reports(reports) => Ok(reports),
+        other => done(other).map(|()| Vec::new()),
     }
 }
 

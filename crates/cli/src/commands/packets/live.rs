@@ -6,7 +6,8 @@ use anyhow::{Context, bail};
 use mullion_host::Host;
 use mullion_packets::config::Config;
 use mullion_packets::forward::Forwarder;
-use mullion_packets::ring::{self, Port};
+use mullion_packets::port::{Port, Way};
+use mullion_packets::ring;
 use mullion_packets::users::{self, Users};
 use mullion_packets::{control, page, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -59,12 +60,7 @@ impl RunArgs {
         };
         let users = Users::read(&config)?;
         let ring = config.ring.map_or(ring::RING, |bytes| bytes as usize);
-        let open = |name: &String| {
-            Port::open(name, ring).with_context(|| {
-                format!("interface {name} (raw sockets need root, or setcap cap_net_raw+ep)")
-            })
-        };
-        let ports = [open(left)?, open(right)?];
+        let ports = [open(left, config.by, ring)?, open(right, config.by, ring)?];
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, stop.clone())?;
@@ -106,6 +102,20 @@ impl RunArgs {
         }
         Ok(result?)
     }
+}
+
+/// Opens a port. One that AF_XDP is not to be had for is opened by a packet socket, and that is said.
+fn open(name: &str, way: Way, ring: usize) -> anyhow::Result<Port> {
+    let port = match Port::open(name, way, ring) {
+        Err(why) if way == Way::Xdp => {
+            sayln!("mullion packets: interface {name} without AF_XDP, by a packet socket: {why}");
+            Port::open(name, Way::Packet, ring)
+        }
+        port => port,
+    };
+    port.with_context(|| {
+        format!("interface {name} (raw sockets need root, or setcap cap_net_raw+ep)")
+    })
 }
 
 fn page_at(address: SocketAddr) -> anyhow::Result<TcpListener> {

@@ -8,7 +8,7 @@ mod traffic;
 
 use crate::output::{self, sayln};
 use anyhow::Context;
-use ask::{ControlArgs, LoadArgs, NameArgs};
+use ask::{ControlArgs, LoadArgs, NameArgs, ReportsArgs};
 use live::{RunArgs, forwarder};
 use mullion_packets::control;
 use mullion_packets::run;
@@ -43,7 +43,7 @@ enum Command {
     /// Take a module out.
     Unload(NameArgs),
     /// Print what a module has reported since the last time.
-    Reports(NameArgs),
+    Reports(ReportsArgs),
     /// Send numbered frames out at an interface, at a steady rate.
     Send(traffic::Send),
     /// Receive numbered frames at an interface: how many came, and in which order.
@@ -80,10 +80,7 @@ impl Args {
             Command::Unload(args) => args.unload()?,
             Command::Send(args) => args.run()?,
             Command::Receive(args) => args.run()?,
-            Command::Reports(args) => {
-                let reports = args.reports()?;
-                output::print(&printable(&reports.concat()))?;
-            }
+            Command::Reports(args) => args.run()?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -3,7 +3,8 @@
 use crate::output::outln;
 use crate::units;
 use anyhow::Context;
-use mullion_packets::ring::{self, Port};
+use mullion_packets::port::{Port, Way};
+use mullion_packets::ring;
 use mullion_packets::traffic;
 use std::time::Duration;
 
@@ -45,15 +46,15 @@ pub(super) struct Receive {
 }
 
 fn open(interface: &str, ring: usize) -> anyhow::Result<Port> {
-    Port::open(interface, ring).with_context(|| {
+    Port::open(interface, Way::Packet, ring).with_context(|| {
         format!("interface {interface} (raw sockets need root, or setcap cap_net_raw+ep)")
     })
 }
 
 impl Send {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        let port = open(&self.interface, 0)?;
-        let sent = traffic::send(&port.sender()?, self.count, self.rate, self.payload);
+        let mut port = open(&self.interface, 0)?;
+        let sent = traffic::send(&mut port.sender()?, self.count, self.rate, self.payload);
         outln!("{}", serde_json::to_string(&sent)?)?;
         match sent.unsent {
             0 => Ok(()),

@@ -1,0 +1,59 @@
+//! Pages that this process shares with somebody: with the kernel (`xdp.rs`), or with a user's process (`share.rs`).
+
+use std::io;
+use std::ptr;
+
+/// Pages of ours, which go with this. It is an address and a length, and reads and writes nothing by itself.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    start: *mut u8,
+    length: usize,
+}
+
+// SAFETY: it is an address and a length. Who has a part of it, and may read or write it, its users say.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    pub(crate) fn anonymous(length: usize) -> io::Result<Memory> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+        Memory::map(length, flags, -1, 0)
+    }
+
+    pub(crate) fn map(length: usize, flags: i32, file: i32, offset: i64) -> io::Result<Memory> {
+        // SAFETY: no address is asked for, so nothing that is there goes.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                file,
+                offset,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Memory {
+            start: start.cast(),
+            length,
+        })
+    }
+
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: these pages were mapped so, and nothing borrows from them any more.
+        unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}
