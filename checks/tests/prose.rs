@@ -38,8 +38,8 @@ fn sentences_are_short_and_begin_with_a_subject() {
 /// In the documentation of public items, and in the messages of errors.
 const WORDS_IN_RUST: usize = 30;
 
-/// So many sentences of documentation still have more than [`WORDS`]. The number may only fall.
-const LONG_DOCUMENTATION: usize = 244;
+/// So many sentences of documentation may still have more than [`WORDS`]. The number may only fall.
+const LONG_DOCUMENTATION: usize = 225;
 
 /// So many sentences of messages.
 const LONG_MESSAGES: usize = 0;

@@ -7,7 +7,7 @@
 //!   └─ unanswered                              ├─ ring of messages to the client
 //!                                              └─ ring of messages to the server
 //! ```
-//! An endpoint is a handle of its place, which is on its owner's list like any block: a place that is leaked is
+//! An endpoint is a handle of its place, which is on its owner's list like any block. A place that is leaked is
 //! still closed when its process ends. What matters to a side is in its place, where the peer cannot write. A
 //! slot's word is the message's count (from 1) above its number. A receiver knows from the slot alone whether
 //! its next message is there. So a message travels in one cache line, and neither side reads the other's counts.
