@@ -29,7 +29,7 @@ run:              ## the tour: a real library in a domain, hostile programs, wha
 	@scripts/tour
 
 test: setup       ## run every test there is
-	cargo test --workspace
+	MULLION_TEST_WORKSPACE=1 cargo test --workspace
 	scripts/model
 	cargo build --quiet --release -p mullion-cli -p mullion-conformance -p mullion-bench-word
 	target/release/conformance torture --levels O0,O2 --every 40

@@ -38,11 +38,8 @@ fn sentences_are_short_and_begin_with_a_subject() {
 /// In the documentation of public items, and in the messages of errors.
 const WORDS_IN_RUST: usize = 30;
 
-/// So many sentences of documentation still have more than [`WORDS`]. The number may only fall.
-const LONG_DOCUMENTATION: usize = 244;
-
-/// So many sentences of messages.
-const LONG_MESSAGES: usize = 0;
+/// So many sentences of documentation may still have more than [`WORDS`]. The number may only fall.
+const LONG_DOCUMENTATION: usize = 225;
 
 #[test]
 fn documentation_and_messages_are_short() {
@@ -71,7 +68,7 @@ fn documentation_and_messages_are_short() {
     );
     assert!(read > 5_000, "{read} sentences were found");
     assert!(
-        long_documentation <= LONG_DOCUMENTATION && long_messages <= LONG_MESSAGES,
+        long_documentation <= LONG_DOCUMENTATION && long_messages == 0,
         "{long_documentation} sentences of documentation and {long_messages} of messages have more than {WORDS} words; \
          `cargo run -p mullion-checks --bin prose` shows them"
     );

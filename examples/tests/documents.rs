@@ -144,7 +144,7 @@ int main(int count, char **words)
     });
     let host = directory.path().join("host.c");
     std::fs::write(&host, format!("{}{HOST}", of_page.concat())).expect("written");
-    support::cargo_build(&["--package", "mullion-capi"]);
+    support::cargo_build(&["mullion-capi"]);
     let program = directory.path().join("host");
     let output = Command::new("gcc")
         .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-I"])

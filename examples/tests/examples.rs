@@ -124,7 +124,7 @@ fn pipeline() {
 }
 
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    support::cargo_build(&["--package", "mullion-capi"]);
+    support::cargo_build(&["mullion-capi"]);
     support::target().join("libmullion.a")
 });
 

@@ -23,8 +23,8 @@ fn script(arguments: &[&str]) {
 fn installed() -> (TempDir, PathBuf) {
     // One by one, as other tests do: together they are built with other features, anew.
     std::sync::LazyLock::force(&support::MULLION);
-    support::cargo_build(&["--package", "mullion-capi"]);
-    support::cargo_build(&["--package", "mullion-word"]);
+    support::cargo_build(&["mullion-capi"]);
+    support::cargo_build(&["mullion-word"]);
     let place = tempfile::tempdir().expect("a directory");
     let prefix = place.path().join("prefix");
     let from = support::target();

@@ -99,7 +99,7 @@ fn host_in_c() -> (TempDir, PathBuf) {
     let interface = mullion_bind::read(&source("tests/stubs/all.h"), &[]).unwrap();
     let stubs = mullion_bind::c(&interface, "all.h").unwrap();
     std::fs::write(directory.join("all_host.h"), stubs).unwrap();
-    support::cargo_build(&["--package", "mullion-capi"]);
+    support::cargo_build(&["mullion-capi"]);
     let program = directory.join("host");
     let output = Command::new("gcc")
         .args(["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"])

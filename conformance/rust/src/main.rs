@@ -1,4 +1,4 @@
-//! One crate's hot loop, by name, so many times: a digest of what came out goes to standard output,
+//! One crate's hot loop, by name, so many times. A digest of what came out goes to standard output,
 //! the nanoseconds of the best run to standard error. Inputs are made from a fixed seed.
 
 use std::hash::Hasher;

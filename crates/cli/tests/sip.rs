@@ -5,6 +5,7 @@ mod built;
 #[allow(dead_code, reason = "others use more of it")]
 mod sips;
 
+use std::path::Path;
 use std::process::Command;
 
 use built::library;
@@ -254,21 +255,22 @@ fn file_of<'a>(page: &'a str, name: &str) -> &'a str {
 fn the_first_sip_of_the_guide_is_built_and_run() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let page = std::fs::read_to_string(format!("{root}/docs/sip-running.md")).expect("there");
-    let directory = tempfile::tempdir().expect("a directory");
-    std::fs::create_dir(directory.path().join("src")).expect("made");
+    // Always the same directory: there cargo finds what the SIP depends on as it has built it before.
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("first-sip");
+    std::fs::create_dir_all(directory.join("src")).expect("made");
     for name in ["Cargo.toml", "src/lib.rs"] {
         let text = file_of(&page, name).replace("MULLION", root);
-        std::fs::write(directory.path().join(name), text).expect("written");
+        std::fs::write(directory.join(name), text).expect("written");
     }
     let lock = format!("{root}/examples/sip/Cargo.lock");
-    std::fs::copy(lock, directory.path().join("Cargo.lock")).expect("copied");
+    std::fs::copy(lock, directory.join("Cargo.lock")).expect("copied");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--release", "--offline"])
-        .current_dir(directory.path())
-        .env("CARGO_TARGET_DIR", directory.path().join("target"))
+        .current_dir(&directory)
+        .env("CARGO_TARGET_DIR", directory.join("target"))
         .status();
     assert!(built.expect("cargo runs").success());
-    let library = directory.path().join("target/release/libcounter.so");
+    let library = directory.join("target/release/libcounter.so");
     let checked = mullion().arg("check").arg(&library).output();
     assert!(checked.expect("it runs").status.success());
     let here = file_of(&page, "sips.toml").replace("target/release", "LIBRARIES");

@@ -1,7 +1,7 @@
 //! The kernel's modules, made for the word wall from their unmodified sources.
 //!
 //! kbuild has kept the command of each compilation beside its object. The same command, but for what says how code is
-//! laid out, goes through the driver; so a module has the kernel's own flags, headers and configuration.
+//! laid out, goes through the driver. So a module has the kernel's own flags, headers and configuration.
 
 use crate::kernel::{Built, Setup, at};
 use crate::row::{Outcome, Row};

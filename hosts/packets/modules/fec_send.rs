@@ -1,4 +1,4 @@
-//! Forward error correction in elastic Rust, the sender's side, as fec_send.c has it in C: each byte that UDP carries
+//! Forward error correction in elastic Rust, the sender's side, as fec_send.c has it in C. Each byte that UDP carries
 //! becomes two, which survive a wrong bit each. A payload that would not fit any more goes in two or three frames.
 //! kind = "transcoder", filter = "ip and udp and dst port 5001 and not fragment"
 use environment::{CHANGED, Counter, Frame, PASS, another};

@@ -1,5 +1,5 @@
-//! Replies to clients. Redis's protocol has one reply to a command, in as many parts as it says: a module that was stopped
-//! in the middle would leave its client waiting. So what it still owes is counted, and is sent in its place.
+//! Replies to clients. Redis's protocol has one reply to a command, in as many parts as it says. A module that was
+//! stopped in the middle would leave its client waiting. So what it still owes is counted, and is sent in its place.
 
 use crate::api::{host, mediators};
 use crate::frame::{Frame, c_string, mediate};

@@ -1,7 +1,7 @@
 //! Domains kept ready: taken out, given back, restarted behind.
 //!
-//! What C holds of a domain is a handle, and behind it is one structure for all that hold the domain. A pool keeps
-//! that structure ([`Member`]), and counts whether anybody else has it. A handle is good for one use: it is void when the
+//! What C holds of a domain is a handle, and behind it is one structure for all that hold the domain. A pool keeps that
+//! structure ([`Member`]), and counts whether anybody else has it. A handle is good for one use. It is void when the
 //! domain goes back, and the domain has another one before its constructors run again.
 
 use crate::domain::Domain;

@@ -12,7 +12,7 @@ fn here(name: &str) -> PathBuf {
 }
 
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    support::cargo_build(&["--package", "mullion-capi"]);
+    support::cargo_build(&["mullion-capi"]);
     support::target()
 });
 
@@ -267,7 +267,7 @@ fn misuse_in_c_and_cxx_does_nothing_that_the_address_sanitizer_sees() {
 
 #[test]
 fn an_installed_library_is_found_by_pkg_config() {
-    support::cargo_build(&["--package", "mullion-cli", "--package", "mullion-word"]);
+    support::cargo_build(&["mullion-cli", "mullion-word"]);
     let root = tempfile::tempdir().expect("a temporary directory");
     let script = Command::new(here("../../../scripts/install"))
         .arg("--from")

@@ -89,9 +89,9 @@ impl<'a> Caller<'a> {
         ))
     }
 
-    /// Keeps `resource` (a lock's guard, a file) with the invocation that called
-    /// this host function: it is dropped when that ends, however it ends, unless
-    /// [`Caller::release`] takes it back before.
+    /// Keeps `resource` (a lock's guard, a file) with the invocation that called this host
+    /// function. It is dropped when that ends, however it ends, unless [`Caller::release`] takes it
+    /// back before.
     pub fn hold<T: Any>(&self, resource: T) -> Held<T> {
         held::hold(Owner::of(&self.context.identity), resource)
     }

@@ -208,9 +208,9 @@ pub enum Error {
         /// How many.
         depth: u32,
     },
-    /// A host function on this thread was left by `longjmp` or the like, and not by its return: no domain
-    /// is entered on the thread any more. A host function that such a jump came to ends its call with this
-    /// when it returns; then the thread goes on.
+    /// A host function on this thread was left by `longjmp` or the like, and not by its return. No domain is
+    /// entered on the thread any more. A host function that such a jump came to ends its call with this when it
+    /// returns; then the thread goes on.
     #[error("{}", mullion_runtime::Error::Abandoned)]
     Abandoned,
     /// The domain has used its time for all calls; a restart gives it anew. (If it was in

@@ -47,9 +47,9 @@ impl<F: Signature> Function<F> {
         })
     }
 
-    /// The same function, whose calls from the host end when `canceller` is told to
-    /// cancel, on whatever threads they run; those that would begin later are not made. Both is
-    /// [`Error::Cancelled`], which says in what state that leaves the domain. Cancellers add up.
+    /// The same function, whose calls from the host end when `canceller` is told to cancel, on whatever threads they
+    /// run. Those that would begin later are not made. Both is [`Error::Cancelled`], which says in what state that
+    /// leaves the domain. Cancellers add up.
     #[must_use]
     pub fn cancellable(&self, canceller: &Canceller) -> Self {
         let mut terms = self.terms();

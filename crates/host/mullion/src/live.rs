@@ -118,7 +118,7 @@ impl Live {
         })
     }
 
-    /// Puts another domain in its place: of another image, usually. Calls that come from now on go there; those
+    /// Puts another domain in its place: of another image, usually. Calls that come from now on go there. Those
     /// that are in the former one end there, and it goes with the last of them, unless the host holds it.
     ///
     /// # Errors

@@ -3,6 +3,9 @@
 //!
 //! gcc calls this very program as its assembler and linker, so it has a `main` of its own.
 
+#[path = "../../mullion/tests/support/mod.rs"]
+mod support;
+
 use mullion_driver::{Arguments, Language, assemble, compile, link};
 use mullion_word::runtime::{Domain, Effect, FunctionPolicy, Host, Policy, Size};
 use std::ffi::OsString;
@@ -15,24 +18,10 @@ fn example(name: &str) -> PathBuf {
     here.join("../../../examples/word-c").join(name)
 }
 
-/// The directory that this very test was built in.
-fn target() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a file");
-    let directory = test.parent().and_then(Path::parent);
-    directory.expect("target/PROFILE/deps/TEST").to_owned()
-}
-
 /// Where the libraries are.
 static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "-p", "mullion-word"]);
-    if target().ends_with("release") {
-        build.arg("--release");
-    }
-    let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status();
-    assert!(status.expect("cargo starts").success());
-    target()
+    support::cargo_build(&["mullion-word"]);
+    support::target()
 });
 
 fn main() -> ExitCode {

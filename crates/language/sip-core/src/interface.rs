@@ -248,9 +248,10 @@ impl Core {
         process::own_rights()
     }
 
-    /// Which names a process may bind and look up; all of them for the host. The caller is in a critical piece, as the host.
-    pub fn rights(self, owner: Owner) -> Rights {
-        process::rights_of(owner)
+    /// Shows which names a process may bind and look up; all of them for the host. The caller is in a critical piece, as
+    /// the host, and `look` asks nothing of the tree.
+    pub fn with_rights<R>(self, owner: Owner, look: impl FnOnce(&Rights) -> R) -> R {
+        process::with_rights(owner, look)
     }
 
     /// All processes, the dead included that nobody has asked after. The caller is in a critical piece, as the host.

@@ -106,15 +106,18 @@ impl Hasher {
     /// Adds bytes as they are.
     #[must_use]
     pub const fn bytes(mut self, bytes: &[u8]) -> Hasher {
+        let mut filled = (self.length & 63) as usize;
         let mut index = 0;
         while index < bytes.len() {
-            self.block[(self.length % 64) as usize] = bytes[index];
-            self.length += 1;
-            if self.length.is_multiple_of(64) {
-                self.state = compress(self.state, &self.block);
-            }
+            self.block[filled] = bytes[index];
             index += 1;
+            filled += 1;
+            if filled == 64 {
+                self.state = compress(self.state, &self.block);
+                filled = 0;
+            }
         }
+        self.length += index as u64;
         self
     }
 
@@ -137,51 +140,69 @@ impl Hasher {
 }
 
 /// One block of FIPS 180-4, section 6.2.2.
+///
+/// The compiler interprets this for each constant, and a call costs it as much as twenty operators. So there are no
+/// calls: words are added in 64 bits and cut, and a word that is kept twice in 64 bits is rotated by a shift.
 const fn compress(state: [u32; 8], block: &[u8; 64]) -> [u32; 8] {
-    let mut schedule = [0u32; 64];
+    let mut schedule = [0u64; 64];
     let mut t = 0;
-    while t < 64 {
-        schedule[t] = if t < 16 {
-            let at = 4 * t;
-            u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
-        } else {
-            let (w15, w2) = (schedule[t - 15], schedule[t - 2]);
-            let s0 = w15.rotate_right(7) ^ w15.rotate_right(18) ^ (w15 >> 3);
-            let s1 = w2.rotate_right(17) ^ w2.rotate_right(19) ^ (w2 >> 10);
-            schedule[t - 16]
-                .wrapping_add(s0)
-                .wrapping_add(schedule[t - 7])
-                .wrapping_add(s1)
-        };
+    while t < 16 {
+        let at = 4 * t;
+        schedule[t] = (block[at] as u64) << 24
+            | (block[at + 1] as u64) << 16
+            | (block[at + 2] as u64) << 8
+            | block[at + 3] as u64;
         t += 1;
     }
-    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
+    while t < 64 {
+        let (w15, w2) = (schedule[t - 15], schedule[t - 2]);
+        let (twice15, twice2) = (w15 << 32 | w15, w2 << 32 | w2);
+        let s0 = (twice15 >> 7 ^ twice15 >> 18 ^ w15 >> 3) & WORD;
+        let s1 = (twice2 >> 17 ^ twice2 >> 19 ^ w2 >> 10) & WORD;
+        schedule[t] = (schedule[t - 16] + s0 + schedule[t - 7] + s1) & WORD;
+        t += 1;
+    }
+    let mut a = state[0] as u64;
+    let mut b = state[1] as u64;
+    let mut c = state[2] as u64;
+    let mut d = state[3] as u64;
+    let mut e = state[4] as u64;
+    let mut f = state[5] as u64;
+    let mut g = state[6] as u64;
+    let mut h = state[7] as u64;
     let mut t = 0;
     while t < 64 {
-        let s1 = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
-        let choice = (e & f) ^ (!e & g);
-        let t1 = h
-            .wrapping_add(s1)
-            .wrapping_add(choice)
-            .wrapping_add(ROUNDS[t])
-            .wrapping_add(schedule[t]);
-        let s0 = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
-        let majority = (a & b) ^ (a & c) ^ (b & c);
-        (h, g, f, e) = (g, f, e, d.wrapping_add(t1));
-        (d, c, b, a) = (c, b, a, t1.wrapping_add(s0).wrapping_add(majority));
+        let twice = e << 32 | e;
+        let s1 = (twice >> 6 ^ twice >> 11 ^ twice >> 25) & WORD;
+        let choice = g ^ e & (f ^ g);
+        let t1 = h + s1 + choice + ROUNDS[t] as u64 + schedule[t];
+        let twice = a << 32 | a;
+        let s0 = (twice >> 2 ^ twice >> 13 ^ twice >> 22) & WORD;
+        let majority = a & b | c & (a | b);
+        h = g;
+        g = f;
+        f = e;
+        e = (d + t1) & WORD;
+        d = c;
+        c = b;
+        b = a;
+        a = (t1 + s0 + majority) & WORD;
         t += 1;
     }
     [
-        state[0].wrapping_add(a),
-        state[1].wrapping_add(b),
-        state[2].wrapping_add(c),
-        state[3].wrapping_add(d),
-        state[4].wrapping_add(e),
-        state[5].wrapping_add(f),
-        state[6].wrapping_add(g),
-        state[7].wrapping_add(h),
+        (state[0] as u64 + a) as u32,
+        (state[1] as u64 + b) as u32,
+        (state[2] as u64 + c) as u32,
+        (state[3] as u64 + d) as u32,
+        (state[4] as u64 + e) as u32,
+        (state[5] as u64 + f) as u32,
+        (state[6] as u64 + g) as u32,
+        (state[7] as u64 + h) as u32,
     ]
 }
+
+/// The bits of a word of 32.
+const WORD: u64 = 0xffff_ffff;
 
 const START: [u32; 8] = [
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,

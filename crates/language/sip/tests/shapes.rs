@@ -327,12 +327,19 @@ fn program(random: &mut Random, count: usize) -> String {
     assert!(apart >= all.len(), "{apart} pairs differ");
 }
 
+/// An earlier definition stands in the text as the first one that has the same text: so texts stay short.
 fn add(all: &mut Vec<(String, Digest)>, text: &str, places: Vec<usize>, digest: Digest, size: usize, align: usize) {
-    let mut text = format!("{size} {align} {places:?} {text}");
-    for (number, (earlier, _)) in all.iter().enumerate() {
-        text = text.replace(&format!("<{number}>"), &format!("({earlier})"));
+    let mut whole = format!("{size} {align} {places:?} ");
+    for (index, piece) in text.split('<').enumerate() {
+        let Some((number, rest)) = piece.split_once('>').filter(|_| index > 0) else {
+            whole.push_str(piece);
+            continue;
+        };
+        let earlier = &all[number.parse::<usize>().expect("a number")].0;
+        let first = all.iter().position(|one| one.0 == *earlier).expect("it is there");
+        whole.push_str(&format!("(the text of {first}){rest}"));
     }
-    all.push((text, digest));
+    all.push((whole, digest));
 }
 "#;
     text

@@ -1,5 +1,5 @@
-//! The licensees of one assertion in one query, kept up to date: each principal's growth costs the
-//! way from its place up to the root, however many licensees there are.
+//! The licensees of one assertion in one query, kept up to date. Each principal's growth costs the way from
+//! its place up to the root, however many licensees there are.
 //!
 //! Every form is "so many of these": `&&` is all of them, `||` one, `K-of` K. A node counts its
 //! parts by rank, and its own rank is the greatest that enough of them have.

@@ -42,8 +42,8 @@ pub struct Launch {
     pub files: Vec<Arc<OwnedFd>>,
     /// Workers of its kernel.
     pub workers: u32,
-    /// On which of the processors that the host may use the first of them is, and the others on those that follow;
-    /// by default domains are spread over all.
+    /// On which of the processors that the host may use the first of them is, and the others on those that follow. By
+    /// default domains are spread over all.
     pub processor: Option<u32>,
     /// Whether it shares memory with all other domains that do so in the same way, and with the host, if the first
     /// domain that shared did so too. Large vectors of plain values then go between them without a copy.

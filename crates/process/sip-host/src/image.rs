@@ -1,6 +1,6 @@
 //! A library's file, judged before any of its code runs.
 //!
-//! Only [`SipImage::read`] makes an [`SipImage`], and only an image can be loaded; the bytes that were judged are the
+//! Only [`SipImage::read`] makes an [`SipImage`], and only an image can be loaded. The bytes that were judged are the
 //! bytes that are loaded, whatever becomes of the file. Only the entries that name constructors and destructors are
 //! written over, so that none of them runs.
 

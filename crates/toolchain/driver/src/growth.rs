@@ -1,10 +1,10 @@
 //! How much the rewriter adds: bytes of code before and after, carried from each object
 //! into the image's note.
 //!
-//! What gcc wrote is assembled, too, beside what the rewriter made of it, only to be
-//! measured. Each object says both sizes in a section of its own; the linker puts those of
-//! all objects one behind the other, and `mullion ld` adds them up. Information, no more:
-//! where it cannot be had there are zeros, and nobody relies on it.
+//! What gcc wrote is assembled, too, beside what the rewriter made of it, only to be measured. Each
+//! object says both sizes in a section of its own. The linker puts those of all objects one behind
+//! the other, and `mullion ld` adds them up. Information, no more: where it cannot be had there are
+//! zeros, and nobody relies on it.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};

@@ -1,6 +1,6 @@
 //! What is counted of a domain, over all its lives.
 //!
-//! What happens at every call is counted without a locked instruction: each thread that has a data stack
+//! What happens at every call is counted without a locked instruction. Each thread that has a data stack
 //! of the domain adds to a [`Tally`] of its own. A reader adds up the tallies. What is rare is counted in
 //! one place. Nothing is ever counted back, so a figure that is read while calls run is one of some moment
 //! since the reading began.

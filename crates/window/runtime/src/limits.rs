@@ -27,11 +27,10 @@ pub struct Limits {
     pub depth: u32,
     /// Time by the clock for each call from the host.
     pub time: Option<Duration>,
-    /// Time by the clock for all calls together, until the domain is restarted.
-    /// What is nested in a call of the same domain on the same thread counts once;
-    /// calls that run at the same time on several threads count each. When nothing
-    /// is left, all of them are stopped: each at most two [`TICK`](crate::TICK)s late, and by what
-    /// the kernel takes to wake threads.
+    /// Time by the clock for all calls together, until the domain is restarted. What is nested in a call
+    /// of the same domain on the same thread counts once. Calls that run at the same time on several
+    /// threads count each. When nothing is left, all of them are stopped: each at most two
+    /// [`TICK`](crate::TICK)s late, and by what the kernel takes to wake threads.
     pub total_time: Option<Duration>,
     /// Time on a processor for each call from the host: what the call's thread runs, in host
     /// functions and in the kernel too. What it waits, for a processor as well, does not count,

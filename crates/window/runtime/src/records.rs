@@ -1,7 +1,6 @@
-//! The supervisor of the process: which domains there are, what each may do with which memory, and who
-//! may call whom, with [`Order::Strict`]. The host is its root. Windows and entry points stand there at
-//! their addresses, pages of shared objects at the host's: so one row shows what every domain may do with a
-//! page.
+//! The supervisor of the process: which domains there are, what each may do with which memory, and who may call whom,
+//! with [`Order::Strict`]. The host is its root. Windows and entry points stand there at their addresses, pages of
+//! shared objects at the host's. So one row shows what every domain may do with a page.
 //!
 //! Nothing that changes who may touch what can be done without its yes:
 //!

@@ -11,10 +11,10 @@
 //! against the other. Over all opcodes, prefixes and ModRM bytes and in many states of a line,
 //! either nothing has changed, or both do the same, to the last mark.
 //!
-//! Two things make it fast. What differs between instructions without a pattern (REX,
-//! SIB, which register) is computed, since a branch on it would be mispredicted; what is
-//! rare is branched on. And the way from an instruction's first byte to the next one's,
-//! a chain that no processor shortens, is two loads and some arithmetic.
+//! Two things make it fast. What differs between instructions without a pattern (REX, SIB, which
+//! register) is computed, since a branch on it would be mispredicted. What is rare is branched on.
+//! And the way from an instruction's first byte to the next one's, a chain that no processor
+//! shortens, is two loads and some arithmetic.
 
 use crate::code::Pass;
 use crate::line::{self, Value};

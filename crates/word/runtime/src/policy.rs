@@ -9,9 +9,9 @@ pub(crate) const IN_REGISTERS: u8 = 6;
 
 /// What a call does with what an argument points to. Rights have words, so bytes are rounded outwards to whole words.
 ///
-/// Where a *module calls the host*, the module must have these rights itself: the host must not read or write
-/// for a module what the module could not. Where the *host calls a module*, or a module another one, the callee gets
-/// them for the length of the call. A null pointer, or a size of 0, means nothing. Arguments count from 0, and only the six in
+/// Where a *module calls the host*, the module must have these rights itself. The host must not read or write for a
+/// module what the module could not. Where the *host calls a module*, or a module another one, the callee gets them for
+/// the length of the call. A null pointer, or a size of 0, means nothing. Arguments count from 0, and only the six in
 /// registers can have effects: a policy that speaks of others is refused when a module is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {

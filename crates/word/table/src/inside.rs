@@ -16,9 +16,9 @@
 //! ```
 //!
 //! Why that is enough. If the count is even, the thread's entry comes behind the barrier, and so do its reads of the
-//! table: they see what was written. If the count has changed, what was inside has left, with all its accesses
-//! made; if it has entered again, that is behind the barrier too. If the thread has passed, all its accesses with
-//! answers from before are made, and every later check reads the table anew.
+//! table: they see what was written. If the count has changed, what was inside has left, with all its accesses made. If
+//! it has entered again, that is behind the barrier too. If the thread has passed, all its accesses with answers from
+//! before are made, and every later check reads the table anew.
 //!
 //! A thread whose handler finds it in no checked code, though its count is odd, runs another signal's handler. What
 //! was interrupted before that is not known, so the thread is asked again.

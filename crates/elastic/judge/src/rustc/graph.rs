@@ -1,6 +1,6 @@
 //! What would run: every function with its types filled in, from the program's own through the library's, as the code
 //! generator will find them. Loops, recursion, panics and calls by pointers are seen where they are, even if a
-//! generic of the library hides them; they are told at the author's call.
+//! generic of the library hides them. They are told at the author's call.
 
 use crate::closed;
 use crate::counted::is_mark;

@@ -5,6 +5,7 @@ use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal, judge};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// One program, with what is expected of it.
 pub(crate) struct Case {
@@ -70,6 +71,12 @@ fn preprocessed(arguments: &[&str], file: &Path) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// The environment behind the preprocessor, which is the same for all.
+static ENVIRONMENT: LazyLock<String> = LazyLock::new(|| {
+    let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/environment.c");
+    preprocessed(&[], &environment)
+});
+
 /// The program behind the preprocessor, with what is needed to show its lines.
 pub(crate) fn source(directory: &Path, case: &Case) -> ProgramSource {
     let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/environment.c");
@@ -90,7 +97,7 @@ pub(crate) fn source(directory: &Path, case: &Case) -> ProgramSource {
         paths.push(path);
     }
     ProgramSource {
-        environment: preprocessed(&[], &environment),
+        environment: ENVIRONMENT.clone(),
         program: preprocessed(
             &[
                 "-imacros",

@@ -4,7 +4,7 @@ use crate::IMAGE;
 use crate::step::Random;
 use mullion::{Caller, Canceller, Domain, Error, Imports, Limits};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const DOMAINS: usize = 3;
@@ -19,12 +19,9 @@ struct Counts {
     tried: u64,
 }
 
-/// Calls, and checks, for as long as that; how many calls that were.
-pub(crate) fn run(seed: u64, time: Duration) -> u64 {
-    let (stop, gates) = (
-        AtomicBool::new(false),
-        std::sync::Arc::new(AtomicU64::new(0)),
-    );
+/// Calls, and checks, until so many calls are enough; how many calls that were.
+pub(crate) fn run(seed: u64, is_enough: impl Fn(u64) -> bool + Sync) -> u64 {
+    let (done, gates) = (AtomicU64::new(0), std::sync::Arc::new(AtomicU64::new(0)));
     let domains: Vec<Domain> = (0..DOMAINS).map(|_| load(&gates)).collect();
     // In a ring: each calls the next.
     for (on, domain) in domains.iter().enumerate() {
@@ -35,12 +32,10 @@ pub(crate) fn run(seed: u64, time: Duration) -> u64 {
     let all = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
-                let (domains, stop) = (&domains, &stop);
-                scope.spawn(move || lives(seed ^ (thread << 32), domains, stop))
+                let (domains, done, is_enough) = (&domains, &done, &is_enough);
+                scope.spawn(move || lives(seed ^ (thread << 32), domains, done, is_enough))
             })
             .collect();
-        std::thread::sleep(time);
-        stop.store(true, Ordering::Relaxed);
         let joined = threads
             .into_iter()
             .map(|thread| thread.join().expect("no panic"));
@@ -93,16 +88,22 @@ fn load(gates: &std::sync::Arc<AtomicU64>) -> Domain {
         .expect("a domain")
 }
 
-/// Threads that come and go, one after the other.
-fn lives(seed: u64, domains: &[Domain], stop: &AtomicBool) -> Counts {
+/// Threads that come and go, one after the other, until all calls that are `done` are enough.
+fn lives(
+    seed: u64,
+    domains: &[Domain],
+    done: &AtomicU64,
+    is_enough: &(impl Fn(u64) -> bool + Sync),
+) -> Counts {
     let mut counts = Counts::default();
     let mut random = Random::new(seed);
-    while !stop.load(Ordering::Relaxed) {
+    while !is_enough(done.load(Ordering::Relaxed)) {
         let own = random.next();
         let one = std::thread::scope(|scope| {
             let life = || life(&mut Random::new(own), domains);
             scope.spawn(life).join().expect("no panic")
         });
+        done.fetch_add(one.calls, Ordering::Relaxed);
         counts.calls += one.calls;
         counts.gates += one.gates;
         counts.tried += one.tried;

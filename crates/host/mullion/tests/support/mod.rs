@@ -13,11 +13,29 @@ pub fn target() -> PathBuf {
     directory.expect("target/PROFILE/deps/TEST").to_owned()
 }
 
+/// The packages of all tests together, as `cargo test --workspace` has built them: the libraries and the command. Cargo
+/// counts the features that tests ask for only if an example is built with the rest.
+const WORKSPACE: [&str; 6] = [
+    "--workspace",
+    "--lib",
+    "--bin",
+    "mullion",
+    "--example",
+    "crowd",
+];
+
 /// Builds packages of this tree as the test was built.
-pub fn cargo_build(arguments: &[&str]) {
+///
+/// A package alone is built with fewer features than all together, and so anew, with half of what it depends on. Where
+/// all tests of the tree run, `MULLION_TEST_WORKSPACE` says so, and next to nothing is left to compile.
+pub fn cargo_build(packages: &[&str]) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet"]).args(arguments);
+    build.args(["build", "--quiet"]);
+    match std::env::var_os("MULLION_TEST_WORKSPACE") {
+        Some(_) => build.args(WORKSPACE),
+        None => build.args(packages.iter().flat_map(|package| ["--package", *package])),
+    };
     if target().ends_with("release") {
         build.arg("--release");
     }
@@ -27,7 +45,7 @@ pub fn cargo_build(arguments: &[&str]) {
 
 /// The `mullion` command.
 pub static MULLION: LazyLock<PathBuf> = LazyLock::new(|| {
-    cargo_build(&["--package", "mullion-cli"]);
+    cargo_build(&["mullion-cli"]);
     target().join("mullion")
 });
 

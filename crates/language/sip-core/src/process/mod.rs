@@ -30,4 +30,4 @@ pub(crate) use record::{PLACES, Process, place, reserve};
 pub use rights::Rights;
 pub use spawn::{First, Home, Options, SpawnError};
 pub(crate) use spawn::{begin, spawn};
-pub(crate) use tree::{Tree, rights_of};
+pub(crate) use tree::{Tree, with_rights};

@@ -57,9 +57,14 @@ pub(super) fn lock() -> MutexGuard<'static, Tree> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Which names a process may bind and look up; all of them for the host.
-pub(crate) fn rights_of(owner: Owner) -> Rights {
-    lock().rights(owner)
+/// Shows which names a process may bind and look up, all of them for the host, while the tree is locked. No copy is
+/// made: whoever binds a name asks.
+pub(crate) fn with_rights<R>(owner: Owner, look: impl FnOnce(&Rights) -> R) -> R {
+    let tree = lock();
+    match tree.nodes.get(owner.index() as usize) {
+        Some(node) if node.owner == Some(owner) => look(&node.rights),
+        _ => look(&tree.rights(owner)),
+    }
 }
 
 impl Tree {

@@ -2,7 +2,7 @@
 //!
 //! The handler runs on the worker's alternate stack. If it interrupted a process outside of any critical piece, it
 //! has the scheduler go on where it switched to the thread, with the cause noted. The scheduler then ends the
-//! process. Everything else goes to the handler that was there before; so does what another OS process has sent,
+//! process. Everything else goes to the handler that was there before. So does what another OS process has sent,
 //! which is meant for the whole program, whoever runs.
 
 use std::cell::RefCell;

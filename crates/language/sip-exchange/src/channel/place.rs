@@ -7,7 +7,7 @@
 //!   └─ unanswered                              ├─ ring of messages to the client
 //!                                              └─ ring of messages to the server
 //! ```
-//! An endpoint is a handle of its place, which is on its owner's list like any block: a place that is leaked is
+//! An endpoint is a handle of its place, which is on its owner's list like any block. A place that is leaked is
 //! still closed when its process ends. What matters to a side is in its place, where the peer cannot write. A
 //! slot's word is the message's count (from 1) above its number. A receiver knows from the slot alone whether
 //! its next message is there. So a message travels in one cache line, and neither side reads the other's counts.
@@ -25,7 +25,7 @@ use crate::exchange::region::{Holder, Ledger, Region};
 use crate::exchange::sendable::Handles;
 use crate::exchange::sizes::{Class, Id, SMALLEST};
 use crate::exchange::walk::{Discard, Find, PLACE, Release};
-use crate::exchange::worker;
+use crate::exchange::worker::{self, Worker};
 use crate::inner::CORE;
 use mullion_sip_core::owner::{self, Owner};
 use mullion_sip_core::wait::{self, Waiter};
@@ -116,12 +116,14 @@ pub(super) fn create(
     if CORE.is_decided() {
         admit(owner::current(), ends)?;
     }
-    Ok(ends.map(|(id, place)| {
+    let [client, server] = ends;
+    let own = |(id, place)| {
         // SAFETY: a fresh block, and the calling thread is its owner's worker.
         unsafe { book.link(id, Holder::FREE.endpoint()) };
         book.add(SMALLEST as u64 + half(contract));
         place
-    }))
+    };
+    Ok([own(client), own(server)])
 }
 
 /// The owner has both ends of a channel that was just made, if it may; else the channel goes.
@@ -172,15 +174,7 @@ fn make(
     let region = book.region();
     let (number, ledger) = book.tell();
     let worker = worker::current();
-    let mut taken = [class, Class::all()[0], Class::all()[0]].map(|class| worker.take(class));
-    if let Some(error) = taken.iter().find_map(|id| id.err()) {
-        for id in taken.iter_mut().filter_map(|id| id.ok()) {
-            // SAFETY: fresh, and nobody's.
-            unsafe { worker.give(id) };
-        }
-        return Err(error);
-    }
-    let [channel, client, server] = taken.map(|id| id.unwrap_or(Id::NONE));
+    let [channel, client, server] = blocks(worker, class)?;
     let block: NonNull<Channel> = region.block(channel).cast();
     // SAFETY: fresh blocks that are large enough and nobody else's. The words of the rings start as no message's.
     unsafe {
@@ -192,25 +186,43 @@ fn make(
                 slot_at(block, ring, slot).cast().write(Word::empty());
             }
         }
-        Ok(
-            [(client, Side::Client), (server, Side::Server)].map(|(id, side)| {
-                let place = region.block(id).cast::<EndpointPlace>();
-                place.write(EndpointPlace {
-                    channel: block,
-                    contract,
-                    sent: 0,
-                    received: 0,
-                    state,
-                    side,
-                    number,
-                    ledger,
-                    here,
-                    unanswered: 0,
-                });
-                (id, place)
-            }),
-        )
+        let end = |id, side| {
+            let place = region.block(id).cast::<EndpointPlace>();
+            place.write(EndpointPlace {
+                channel: block,
+                contract,
+                sent: 0,
+                received: 0,
+                state,
+                side,
+                number,
+                ledger,
+                here,
+                unanswered: 0,
+            });
+            (id, place)
+        };
+        Ok([end(client, Side::Client), end(server, Side::Server)])
     }
+}
+
+/// A block of the class and two for places, or none. (`array::map` would call for each what is inlined here.)
+#[inline]
+fn blocks(worker: &Worker, class: Class) -> Result<[Id; 3], HeapError> {
+    let mut taken = [Id::NONE; 3];
+    for (at, class) in [class, PLACE, PLACE].into_iter().enumerate() {
+        match worker.take(class) {
+            Ok(id) => taken[at] = id,
+            Err(error) => {
+                for id in &taken[..at] {
+                    // SAFETY: fresh, and nobody's.
+                    unsafe { worker.give(*id) };
+                }
+                return Err(error);
+            }
+        }
+    }
+    Ok(taken)
 }
 
 /// What each endpoint counts for, besides its place.

@@ -314,8 +314,8 @@ unsafe fn copy_out(bytes: &[u8], to: *mut u8) {
     }
 }
 
-/// Copies bytes that somebody else may change meanwhile, reading each once: a compiler that knows a copy may
-/// look at its source again later, so it is not told.
+/// Copies bytes that somebody else may change meanwhile, reading each once. A compiler that knows a copy may look at
+/// its source again later, so it is not told.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`], but for changes of the source.

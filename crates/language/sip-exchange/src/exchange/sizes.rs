@@ -90,6 +90,7 @@ impl Class {
         self.index() - CLASSES
     }
 
+    #[cfg(test)]
     pub(crate) const fn all() -> [Class; CLASSES] {
         let mut all = [Class(0); CLASSES];
         let mut index = 0;

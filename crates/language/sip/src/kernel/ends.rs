@@ -3,7 +3,7 @@
 //! ```text
 //!   number = generation (32 bits, from 1) | place (32 bits)        an old number is nobody's
 //! ```
-//! The table is the kernel's and goes with the process; the ends in it are on the process's list like any of its ends,
+//! The table is the kernel's and goes with the process. The ends in it are on the process's list like any of its ends,
 //! and are closed from there.
 
 use std::cell::Cell;

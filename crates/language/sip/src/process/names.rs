@@ -89,6 +89,9 @@ impl Names {
     /// Whoever waits at a path that is bound no more is told, and the ends there are the caller's to drop.
     fn empty(&mut self, path: &str, mut bound: Bound) -> Vec<Parcel<AnyEndpoint>> {
         bound.wake();
+        if bound.ends.is_empty() {
+            return Vec::new();
+        }
         let ends = std::mem::take(&mut bound.ends);
         let settled = ends.into_iter();
         settled
@@ -205,7 +208,7 @@ fn bind_to(
     let _host = CORE.as_host();
     let owner = CORE.caller().ok_or(NameError::NoProcess)?;
     well_formed(path)?;
-    if !CORE.rights(owner).may_bind(path) {
+    if !CORE.with_rights(owner, |rights| rights.may_bind(path)) {
         return Err(NameError::NotPermitted);
     }
     let mut names = names();
@@ -276,7 +279,7 @@ pub(crate) fn connect(
     let Some(owner) = CORE.caller() else {
         return Err((NameError::NoProcess, end));
     };
-    if !CORE.rights(owner).may_look_up(path) {
+    if !CORE.with_rights(owner, |rights| rights.may_look_up(path)) {
         return Err((NameError::NotPermitted, end));
     }
     let mut names = names();

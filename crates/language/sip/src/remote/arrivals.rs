@@ -109,8 +109,8 @@ impl Link {
         put_claimed(self);
     }
 
-    /// Whoever had the other end of a line has sent it on, after everything that it has sent itself: the channel goes on
-    /// elsewhere, or nowhere.
+    /// Whoever had the other end of a line has sent it on, after everything that it has sent itself. The channel goes
+    /// on elsewhere, or nowhere.
     pub fn moved(self: &Arc<Self>, line: u64, passage: Passage, way: Option<Path>) {
         let _host = CORE.as_host();
         let known = self

@@ -7,9 +7,9 @@
 //!   arena         long messages to the client, one behind the other; pages become memory when written
 //!   arena         long messages to the server
 //! ```
-//! Each side counts by itself what it has written and read, and reads only what the other wrote: a word that
-//! says which message is there, a length, bytes. All three are claims. An arena is empty again when the
-//! contract says that its reader has answered; so nobody frees anything in it, and nobody waits for room.
+//! Each side counts by itself what it has written and read, and reads only what the other wrote. A word that says which
+//! message is there, a length, bytes. All three are claims. An arena is empty again when the contract says that its
+//! reader has answered; so nobody frees anything in it, and nobody waits for room.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
