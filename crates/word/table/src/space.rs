@@ -456,11 +456,20 @@ fn fill(mut to: *mut u16, mut count: usize, number: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, MutexGuard};
+
+    /// A process has room for one.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    fn reserve() -> (MutexGuard<'static, ()>, Space) {
+        let alone = ALONE.lock().expect("no other test has failed");
+        (alone, Space::reserve().expect("reserving"))
+    }
 
     /// A random walk: whatever was written, a line with a number has it in all of its words.
     #[test]
     fn a_line_says_what_all_of_its_words_say() {
-        let space = Space::reserve().expect("reserving");
+        let (_alone, space) = reserve();
         let base = 0x1_2345_6780_u64 / 4 * 4;
         let (mut state, mut named) = (7_u64, 0);
         let mut random = |below: u64| {
@@ -486,7 +495,7 @@ mod tests {
     /// Large pieces go another way.
     #[test]
     fn lines_of_large_pieces_and_of_the_last_word() {
-        let space = Space::reserve().expect("reserving");
+        let (_alone, space) = reserve();
         let words = (GIVE_BACK as u64) * WORDS_OF_LINE;
         space.fill(0, 2 * words, OWN_FIRST);
         assert_eq!((space.line(0), space.line(words)), (OWN_FIRST, OWN_FIRST));
