@@ -305,14 +305,6 @@ impl Space {
         }
     }
 
-    /// The number of the line of a word.
-    #[cfg(test)]
-    fn line(&self, word: u64) -> u16 {
-        let at = self.cells_of_lines(word / WORDS_OF_LINE + 1);
-        // SAFETY: the line of a word below `WORDS`; only atomic accesses are made there.
-        unsafe { AtomicU16::from_ptr(at.cast()) }.load(Ordering::Acquire)
-    }
-
     /// Zeros, and for whole pages no memory.
     fn give_back(&self, from: *mut u8, bytes: usize) {
         let head = from.align_offset(PAGE);
@@ -456,11 +448,27 @@ fn fill(mut to: *mut u16, mut count: usize, number: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, MutexGuard};
+
+    /// A process has room for one.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    fn reserve() -> (MutexGuard<'static, ()>, Space) {
+        let alone = ALONE.lock().expect("no other test has failed");
+        (alone, Space::reserve().expect("reserving"))
+    }
+
+    /// The number of the line of a word.
+    fn line_of(space: &Space, word: u64) -> u16 {
+        let at = space.cells_of_lines(word / WORDS_OF_LINE + 1);
+        // SAFETY: the line of a word below `WORDS`; only atomic accesses are made there.
+        unsafe { AtomicU16::from_ptr(at.cast()) }.load(Ordering::Acquire)
+    }
 
     /// A random walk: whatever was written, a line with a number has it in all of its words.
     #[test]
     fn a_line_says_what_all_of_its_words_say() {
-        let space = Space::reserve().expect("reserving");
+        let (_alone, space) = reserve();
         let base = 0x1_2345_6780_u64 / 4 * 4;
         let (mut state, mut named) = (7_u64, 0);
         let mut random = |below: u64| {
@@ -473,7 +481,7 @@ mod tests {
             let number = [0, 7, OWN_FIRST, OWN_LAST][random(4) as usize];
             space.fill(first, end, number);
             for line in base / WORDS_OF_LINE..(base + 520) / WORDS_OF_LINE + 1 {
-                let number = space.line(line * WORDS_OF_LINE);
+                let number = line_of(&space, line * WORDS_OF_LINE);
                 let words = line * WORDS_OF_LINE..(line + 1) * WORDS_OF_LINE;
                 let same = words.clone().all(|word| space.number(word) == number);
                 assert!(number == 0 || same, "line {line:#x} says {number:#x}");
@@ -486,17 +494,20 @@ mod tests {
     /// Large pieces go another way.
     #[test]
     fn lines_of_large_pieces_and_of_the_last_word() {
-        let space = Space::reserve().expect("reserving");
+        let (_alone, space) = reserve();
         let words = (GIVE_BACK as u64) * WORDS_OF_LINE;
         space.fill(0, 2 * words, OWN_FIRST);
-        assert_eq!((space.line(0), space.line(words)), (OWN_FIRST, OWN_FIRST));
+        assert_eq!(
+            (line_of(&space, 0), line_of(&space, words)),
+            (OWN_FIRST, OWN_FIRST)
+        );
         space.fill(5, words + 5, 0);
         let found =
-            [0, 16, words, words + 16, 2 * words - 1, 2 * words].map(|word| space.line(word));
+            [0, 16, words, words + 16, 2 * words - 1, 2 * words].map(|word| line_of(&space, word));
         assert_eq!(found, [0, 0, 0, OWN_FIRST, OWN_FIRST, 0]);
         space.fill(WORDS - 16, WORDS, OWN_FIRST);
-        assert_eq!(space.line(WORDS - 1), OWN_FIRST);
+        assert_eq!(line_of(&space, WORDS - 1), OWN_FIRST);
         space.fill(WORDS - 1, WORDS, 5);
-        assert_eq!(space.line(WORDS - 1), 0);
+        assert_eq!(line_of(&space, WORDS - 1), 0);
     }
 }

@@ -142,6 +142,11 @@ impl<'a> Scene<'a> {
         self.domain().view().shadow() as u64 + (address >> 2) * 2
     }
 
+    /// Where the table has the number of its line.
+    pub fn line(&self, address: u64) -> u64 {
+        self.domain().view().shadow() as u64 - 2 * (address / 64 + 1)
+    }
+
     /// The byte of the domain's map for this number.
     pub fn map(&self, number: u64) -> u64 {
         let own = u64::from(self.domain().view().number());

@@ -374,6 +374,27 @@ fn addresses() -> Vec<Attack> {
             Dies,
         ),
         (
+            "64 bytes at an address with its sign turned",
+            "store_block",
+            |s| [s.lent() | 1 << 63, 0, 0],
+            fault(NoMapping, ""),
+            Dies,
+        ),
+        (
+            "64 bytes at an address whose line wraps",
+            "store_block",
+            |s| [s.lent() | 1 << 62, 0, 0],
+            fault(NoMapping, ""),
+            Dies,
+        ),
+        (
+            "64 bytes from the highest addresses on to the lowest",
+            "store_block",
+            |_| [u64::MAX - 31, 0, 0],
+            fault(NoMapping, ""),
+            Dies,
+        ),
+        (
             "an address whose word wraps in the shadow",
             "store_word",
             |s| [s.lent() | 1 << 62, 0, 0],
@@ -422,6 +443,18 @@ fn places() -> Vec<Attack> {
             "the shadow of what was lent",
             "store_half",
             |s| [s.shadow(s.lent()), 0, 0],
+            "",
+        ),
+        (
+            "its own number into the line of a victim",
+            "store_half",
+            |s| [s.line(s.victim()), 0, 0],
+            "",
+        ),
+        (
+            "the lines of what was lent, and of what is around it",
+            "store_block",
+            |s| [s.line(s.lent()) - 32, 0, 0],
             "",
         ),
         (
