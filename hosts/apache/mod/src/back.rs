@@ -13,10 +13,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "providers' functions have as many"
-)]
 extern "C" fn stand<const PLACE: usize>(
     a: u64,
     b: u64,

@@ -207,7 +207,9 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         Some(layout::field(field)?.0)
     });
     let texts = texts.collect();
-    let backend_fields = crate::walled::BACKEND_FIELDS.iter().map(|(name, ..)| *name);
+    let backend_fields = crate::backends::BACKEND_FIELDS
+        .iter()
+        .map(|(name, ..)| *name);
     let backend_fields = backend_fields.filter(|name| allowed.contains_key(*name));
     let partners = allowed.keys();
     let partners = partners.filter_map(|name| Some(name.strip_suffix(".memory")?.to_owned()));
