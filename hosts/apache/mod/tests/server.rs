@@ -297,7 +297,9 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 28] = [
+const ATTACKS: [(&str, &str); 30] = [
+    ("receive", "`conn_rec.pool`"),
+    ("unopened", "is no file"),
     ("scoreboard", "Access of"),
     ("configuration", "memory of expires_module"),
     ("freed", "Access of"),
