@@ -57,13 +57,10 @@ impl Walled {
         if self.backend_fields.is_empty() {
             return false;
         }
-        // A module with these fields gets workers of mod_proxy's.
-        // SAFETY: mod_proxy keeps workers as long as the configuration.
         let shared = |worker: u64| {
-            (
-                unsafe { read(worker + WORKER_SHARED) },
-                "proxy_worker_shared",
-            )
+            // SAFETY: a module with these fields gets workers of mod_proxy's, which keeps them as long as the configuration.
+            let at = unsafe { read(worker + WORKER_SHARED) };
+            (at, "proxy_worker_shared")
         };
         let backends = self.backends();
         let own = backends

@@ -27,10 +27,8 @@ impl Walled {
             true => Vec::new(),
             false => load::all(),
         };
-        let others = all
-            .into_iter()
-            .filter(|other| !std::ptr::eq(*other, self) && self.partners.contains(&other.name));
-        others
+        all.into_iter()
+            .filter(|other| !std::ptr::eq(*other, self) && self.partners.contains(&other.name))
     }
 
     /// Whether a partner has an object.

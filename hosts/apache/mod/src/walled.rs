@@ -387,12 +387,11 @@ impl Walled {
     /// The block or chunk of a pool that has an address: of which pool, where, and how large.
     pub(crate) fn block(&self, at: u64) -> Option<(u64, u64, u64)> {
         let state = lock(&self.state);
-        let found = state.ledgers.iter().find_map(|(pool, ledger)| {
+        state.ledgers.iter().find_map(|(pool, ledger)| {
             let all = ledger.chunks.iter().chain(&ledger.blocks);
             let mut all = all.filter(|(start, bytes)| at.wrapping_sub(*start) < *bytes);
             all.next().map(|(start, bytes)| (*pool, *start, *bytes))
-        });
-        found
+        })
     }
 
     /// A block of another module's, as long as its pool lives.
