@@ -2,6 +2,8 @@
 //!
 //! gcc calls this very program as its assembler and linker, so it has a `main` of its own.
 
+#[path = "server/learn.rs"]
+mod learn;
 #[path = "server/running.rs"]
 mod running;
 #[path = "server/same.rs"]
@@ -36,19 +38,24 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 6] = [
+    let tests: [(&str, Test); 8] = [
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
         ("children", several_children_and_restarts),
         ("hostile", attacks_end_as_500_and_the_process_goes_on),
         ("plain", the_same_attacks_end_or_corrupt_a_stock_server),
         ("policy", what_a_policy_does_not_name_is_refused),
+        ("learn", learn::a_module_that_learns_leaves_its_policy),
+        ("map", learn::a_server_shows_who_may_touch_what),
     ];
     for (name, test) in tests {
         if wanted.as_deref().is_none_or(|wanted| wanted == name) {
             test(&place);
             println!("{name}: passed");
         }
+    }
+    if wanted.as_deref() == Some(learn::LEARNER) {
+        learn::learner(&place);
     }
     if wanted.as_deref() == Some("cost") {
         same::cost(&place);
