@@ -21,7 +21,8 @@ Runs httpd's own test suite with Debian's modules and with modules behind the wa
 Usage: apache-suite [--folder FOLDER] [--walled NAME,NAME...] [SCRIPT]...
 
 Scripts are named as t/modules/alias.t; all run if none is named. FOLDER keeps
-results (~/.cache/mullion/apache-suite): a script that has one is not run again.
+results (~/.cache/mullion/apache-suite; root's is /var/lib/mullion/apache-suite,
+which the servers' user can reach): a script that has one is not run again.
 Modules behind the wall are those that answer as the stock ones do, if none is
 named. libmod_mullion.so is taken from target/server, or from beside
 this program.
@@ -88,6 +89,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, 
 fn run(wanted: &Wanted) -> Result<bool, Setup> {
     let folder = match &wanted.folder {
         Some(folder) => folder.clone(),
+        None if place::is_root()? => "/var/lib/mullion/apache-suite".into(),
         None => mullion_fetch::cache_directory()?.join("apache-suite"),
     };
     let mut table = Table::open(&folder.join("results"))?;
