@@ -88,8 +88,9 @@ const CROWDS: usize = 4096;
 /// More than one thread.
 const MANY: *mut Thread = ptr::without_provenance_mut(usize::MAX);
 
-/// A thread that may be inside a domain.
+/// A thread that may be inside a domain. Its own lines of the cache: each gate writes one, and `settle` reads those of all threads.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Record {
     thread: Arc<Thread>,
     /// Odd while the thread runs the domain's code. Only that thread writes it.

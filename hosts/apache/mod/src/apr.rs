@@ -103,6 +103,8 @@ unsafe extern "C" {
     ) -> u64;
     pub(crate) fn ap_add_loaded_module(module: u64, pool: u64, name: u64) -> *const c_char;
     pub(crate) fn ap_remove_loaded_module(module: u64);
+    pub(crate) fn ap_find_linked_module(name: *const c_char) -> u64;
+    pub(crate) fn apr_array_push(array: u64) -> u64;
     pub(crate) fn ap_single_module_configure(pool: u64, server: u64, module: u64);
     pub(crate) fn ap_server_root_relative(pool: u64, name: u64) -> u64;
     pub(crate) fn ap_set_content_type(r: u64, kind: u64);

@@ -13,10 +13,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "providers' functions have as many"
-)]
 extern "C" fn stand<const PLACE: usize>(
     a: u64,
     b: u64,
@@ -114,7 +110,11 @@ impl Slot {
     fn call(&self, arguments: [u64; WIDE]) -> u64 {
         let walled = self.walled;
         // A few calls stand for all: clocks cost.
-        let begun = (walled.calls.count() % TIMED == 0).then(Instant::now);
+        let begun = walled
+            .calls
+            .count()
+            .is_multiple_of(TIMED)
+            .then(Instant::now);
         if walled.domain.is_ended() && !walled.revive() {
             return self.error(&format!("mullion: {} was stopped", walled.name));
         }

@@ -16,10 +16,6 @@ extern "C" fn import<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64,
 
 static IMPORTS: Slots = slots!(import);
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "other modules' functions have as many"
-)]
 extern "C" fn cross<const PLACE: usize>(
     a: u64,
     b: u64,

@@ -282,8 +282,8 @@ fn database(frame: &Frame, passed: &Passed, name: &str, selects: bool) -> Answer
     }
     walled.pool(frame, pool)?;
     walled.must_write(to, if selects { 8 } else { 4 })?;
-    // SAFETY: the module may write, and so read, there.
     let mut results = match selects {
+        // SAFETY: the module may write, and so read, there.
         true => unsafe { read(to) },
         false => 0,
     };

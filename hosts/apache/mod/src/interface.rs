@@ -383,7 +383,7 @@ pub(crate) fn interface() -> &'static Interface {
                 file.calls.insert((*name).to_owned(), Call::default());
             }
         }
-        for name in crate::walled::BACKEND_FIELDS {
+        for name in crate::backends::BACKEND_FIELDS {
             file.calls.insert(name.0.to_owned(), Call::default());
         }
         // Memory that another module has of pools.

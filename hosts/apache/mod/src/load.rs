@@ -207,7 +207,9 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         Some(layout::field(field)?.0)
     });
     let texts = texts.collect();
-    let backend_fields = crate::walled::BACKEND_FIELDS.iter().map(|(name, ..)| *name);
+    let backend_fields = crate::backends::BACKEND_FIELDS
+        .iter()
+        .map(|(name, ..)| *name);
     let backend_fields = backend_fields.filter(|name| allowed.contains_key(*name));
     let partners = allowed.keys();
     let partners = partners.filter_map(|name| Some(name.strip_suffix(".memory")?.to_owned()));
@@ -303,6 +305,8 @@ fn introduce(walled: &'static Walled, cmd: u64, name: &str) -> Answer<()> {
         return Err(String::from_utf8_lossy(unsafe { apr::text(error as u64) }).into_owned());
     }
     number(walled);
+    // SAFETY: the core has passed the server, and the pool and the structure live as long as its configuration.
+    unsafe { list(server, apr::string(pool, name) as u64, to) };
     // SAFETY: the structure stays longer than the pool.
     unsafe {
         let (plain, child) = (
@@ -313,6 +317,27 @@ fn introduce(walled: &'static Walled, cmd: u64, name: &str) -> Answer<()> {
         apr::ap_single_module_configure(pool, server, to);
     }
     Ok(())
+}
+
+/// Puts a module into `mod_so`'s list of those that it has loaded, by which `<IfModule headers_module>` and `LogLevel headers:debug`
+/// find it: an array of names with modules.
+///
+/// # Safety
+/// The server is the core's; the name and the module's structure live as long as its configuration.
+unsafe fn list(server: u64, name: u64, module: u64) {
+    // SAFETY: `mod_so` is part of the server, and its configuration's first word is the array.
+    unsafe {
+        let so = apr::ap_find_linked_module(c"mod_so.c".as_ptr());
+        if so == 0 {
+            return;
+        }
+        let index = ((so + layout::M_INDEX) as *const i32).read() as u64;
+        let own = read(read(server + layout::S_MODULE_CONFIG) + 8 * index);
+        if own != 0 {
+            let row = apr::apr_array_push(read(own)) as *mut [u64; 2];
+            row.write([name, module]);
+        }
+    }
 }
 
 /// A module's own structure gets the number that the core has given to ours.

@@ -19,10 +19,6 @@ struct Slot {
     of: Option<Of>,
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "providers' functions have as many"
-)]
 extern "C" fn out<const PLACE: usize>(
     a: u64,
     b: u64,

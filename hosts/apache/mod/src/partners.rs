@@ -7,6 +7,7 @@
 
 use crate::apr;
 use crate::back;
+use crate::backends::Backend;
 use crate::call::{checked, mediate};
 use crate::frame::Frame;
 use crate::interface::{Back, back as kind, find_back};
@@ -15,7 +16,7 @@ use crate::load;
 use crate::out;
 use crate::own::string;
 use crate::slots::WIDE;
-use crate::walled::{Answer, Backend, Walled, lock};
+use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
@@ -26,10 +27,8 @@ impl Walled {
             true => Vec::new(),
             false => load::all(),
         };
-        let others = all
-            .into_iter()
-            .filter(|other| !std::ptr::eq(*other, self) && self.partners.contains(&other.name));
-        others
+        all.into_iter()
+            .filter(|other| !std::ptr::eq(*other, self) && self.partners.contains(&other.name))
     }
 
     /// Whether a partner has an object.

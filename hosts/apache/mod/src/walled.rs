@@ -18,7 +18,7 @@ use crate::libraries::Stream;
 use crate::quick::Map;
 use crate::rings::{self, Rings};
 use mullion_symbols::Symbols;
-use mullion_word_runtime::{Domain, FaultKind, Granted, Host, Report};
+use mullion_word_runtime::{Domain, Granted, Host};
 use mullion_word_table::{Access, View};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -144,31 +144,6 @@ impl Piece {
     }
 }
 
-/// What a module may write of its connections to backends (`proxy_conn_rec`), and of what is counted for all of them.
-pub(crate) const BACKEND_FIELDS: [(&str, u64, u64); 6] = [
-    ("proxy_worker_shared.lbstatus", SHARED_STATUS, 4),
-    ("proxy_worker_shared.elected", SHARED_ELECTED, 8),
-    ("proxy_conn_rec.close", 84, 4),
-    ("proxy_conn_rec.data", 64, 8),
-    ("proxy_worker_shared.transferred", SHARED_TRANSFERRED, 8),
-    ("proxy_worker_shared.read", SHARED_READ, 8),
-];
-const SHARED_STATUS: u64 = 424;
-const SHARED_ELECTED: u64 = 552;
-const SHARED_TRANSFERRED: u64 = 576;
-const SHARED_READ: u64 = 584;
-/// Where a worker has what processes share of it.
-const WORKER_SHARED: u64 = 24;
-
-/// A connection to a backend that mod_proxy has given to the module.
-pub(crate) struct Backend {
-    at: u64,
-    pub(crate) connection: u64,
-    pub(crate) worker: u64,
-    pub(crate) socket: u64,
-    pub(crate) pools: [u64; 2],
-}
-
 /// A module.
 pub(crate) struct Walled {
     pub(crate) name: String,
@@ -206,13 +181,13 @@ pub(crate) struct Walled {
     pub(crate) streams: Mutex<Map<Stream>>,
     /// Strings of a request that it may change in their place: where the request has them.
     texts: Vec<u64>,
-    symbols: Mutex<Symbols>,
+    pub(crate) symbols: Mutex<Symbols>,
     /// Whether its loads are checked.
     reads: bool,
     /// Whether mod_proxy has ever given it a connection, and what it may write of one.
-    has_backends: AtomicBool,
+    pub(crate) has_backends: AtomicBool,
     /// Connections to backends with the threads that have them.
-    acquired: Mutex<Vec<(u64, u64)>>,
+    pub(crate) acquired: Mutex<Vec<(u64, u64)>>,
     pub(crate) backend_fields: Vec<&'static str>,
     /// Modules whose memory from pools it may write, too.
     pub(crate) partners: Vec<String>,
@@ -412,12 +387,11 @@ impl Walled {
     /// The block or chunk of a pool that has an address: of which pool, where, and how large.
     pub(crate) fn block(&self, at: u64) -> Option<(u64, u64, u64)> {
         let state = lock(&self.state);
-        let found = state.ledgers.iter().find_map(|(pool, ledger)| {
+        state.ledgers.iter().find_map(|(pool, ledger)| {
             let all = ledger.chunks.iter().chain(&ledger.blocks);
             let mut all = all.filter(|(start, bytes)| at.wrapping_sub(*start) < *bytes);
             all.next().map(|(start, bytes)| (*pool, *start, *bytes))
-        });
-        found
+        })
     }
 
     /// A block of another module's, as long as its pool lives.
@@ -594,7 +568,7 @@ impl Walled {
             if kind == b'X' {
                 let mut acquired = lock(&self.acquired);
                 acquired.retain(|(known, _)| *known != object);
-                acquired.push((object, here()));
+                acquired.push((object, crate::backends::here()));
                 self.has_backends.store(true, Ordering::Relaxed);
             }
             if state.objects.insert(object, kind).is_none()
@@ -731,7 +705,7 @@ impl Walled {
     }
 
     /// Requests or connections that the module has made.
-    fn made(&self, kind: u8) -> Vec<u64> {
+    pub(crate) fn made(&self, kind: u8) -> Vec<u64> {
         let state = lock(&self.state);
         let made = state.objects.iter().filter(|(_, known)| **known == kind);
         made.map(|(r, _)| *r).collect()
@@ -750,59 +724,6 @@ impl Walled {
                 let bytes = unsafe { apr::text(text) }.len() as u64 + 1;
                 if at - text < bytes {
                     return self.lend(frame, pool, text, bytes).is_ok();
-                }
-            }
-        }
-        false
-    }
-
-    /// Connections to backends that this thread's calls have: other threads open and close theirs.
-    pub(crate) fn backends(&self) -> Vec<Backend> {
-        match self.has_backends.load(Ordering::Relaxed) {
-            true => {
-                let acquired = lock(&self.acquired);
-                let own = acquired.iter().filter(|(_, thread)| *thread == here());
-                own.map(|(at, _)| backend(*at)).collect()
-            }
-            false => Vec::new(),
-        }
-    }
-
-    /// A connection goes back to mod_proxy.
-    pub(crate) fn release(&self, at: u64) {
-        lock(&self.acquired).retain(|(known, _)| *known != at);
-        self.forget_object(at);
-    }
-
-    /// Grants what the policy names of a connection to a backend.
-    fn demand_backend(&'static self, frame: &Frame, at: u64) -> bool {
-        let Some(pool) = frame.any_home() else {
-            return false;
-        };
-        if self.backend_fields.is_empty() {
-            return false;
-        }
-        // A module with these fields gets workers of mod_proxy's.
-        // SAFETY: mod_proxy keeps workers as long as the configuration.
-        let shared = |worker: u64| {
-            (
-                unsafe { read(worker + WORKER_SHARED) },
-                "proxy_worker_shared",
-            )
-        };
-        let backends = self.backends();
-        let own = backends
-            .iter()
-            .map(|backend| (backend.at, "proxy_conn_rec"));
-        let workers = backends.iter().map(|backend| backend.worker);
-        let workers = workers.chain(self.made(b'o')).chain(frame.things());
-        let workers = workers.filter(|worker| *worker != 0).map(shared);
-        for (start, structure) in own.chain(workers) {
-            for (name, offset, bytes) in BACKEND_FIELDS {
-                let is_named =
-                    || name.starts_with(structure) && self.backend_fields.contains(&name);
-                if at.wrapping_sub(start + offset) < bytes && is_named() {
-                    return self.lend(frame, pool, start + offset, bytes).is_ok();
                 }
             }
         }
@@ -845,92 +766,6 @@ impl Walled {
         }
         true
     }
-
-    /// Writes what ended it to the error log.
-    pub(crate) fn tell(&self) -> String {
-        let mut first = String::new();
-        for report in self.domain.take_reports() {
-            self.faults.fetch_add(1, Ordering::Relaxed);
-            let what = format!("the wall stopped {}: {}", self.name, self.describe(&report));
-            apr::log(0, &what);
-            if first.is_empty() {
-                first = what;
-            }
-        }
-        first
-    }
-
-    fn describe(&self, report: &Report) -> String {
-        let mut text = match report.kind {
-            FaultKind::Time => "its time is over (`time` in [limits])".to_owned(),
-            FaultKind::DataStack | FaultKind::ControlStack => {
-                "calls are nested too deeply, or its stack is full".to_owned()
-            }
-            FaultKind::Policy => report.object.clone(),
-            FaultKind::Call => {
-                let at = report.address.unwrap_or(0);
-                format!("a call of {at:#x}, {}", self.object(at))
-            }
-            kind => match report.address {
-                Some(at) => format!("{kind:?} of {at:#x}, {}", self.object(at)),
-                None => format!("{kind:?}"),
-            },
-        };
-        let place = match report.instruction {
-            0 => None,
-            at => lock(&self.symbols).find(at).into_iter().next(),
-        };
-        match place.filter(|place| place.line.is_some()) {
-            Some(place) => text.push_str(&format!("; at {place}")),
-            None => text.push_str(&format!("; in {}", report.function)),
-        }
-        text
-    }
-
-    /// What is at an address, for people.
-    pub(crate) fn object(&self, at: u64) -> String {
-        if let Some(frame) = crate::frame::now() {
-            let structures = [
-                (
-                    "request_rec",
-                    layout::REQUEST,
-                    frame.requests().collect::<Vec<_>>(),
-                ),
-                (
-                    "conn_rec",
-                    layout::CONNECTION,
-                    frame.connections().collect(),
-                ),
-            ];
-            for (structure, bytes, all) in structures {
-                let inside = |start: &&u64| (**start..**start + bytes).contains(&at);
-                if let Some(start) = all.iter().find(inside) {
-                    let field = layout::field_at(structure, at - start);
-                    let field = field.map_or_else(|| structure.to_owned(), str::to_owned);
-                    return format!("`{field}`, which its policy does not name");
-                }
-            }
-        }
-        crate::load::owner(self, at).unwrap_or_else(|| symbol(at))
-    }
-}
-
-fn symbol(at: u64) -> String {
-    // SAFETY: zeros are a description without names, which the call fills in; its strings stay.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(at as *const _, &mut info) == 0 || info.dli_fname.is_null() {
-            return "memory of the server".to_owned();
-        }
-        let file = String::from_utf8_lossy(apr::text(info.dli_fname as u64)).into_owned();
-        match info.dli_sname.is_null() {
-            true => format!("memory of {file}"),
-            false => {
-                let name = String::from_utf8_lossy(apr::text(info.dli_sname as u64));
-                format!("`{name}` of {file}")
-            }
-        }
-    }
 }
 
 impl Walled {
@@ -955,22 +790,4 @@ fn is_global(pool: u64) -> bool {
     let at = *AT.get_or_init(|| apr::symbol("apr_hook_global_pool"));
     // SAFETY: it is APR's variable.
     at.is_some_and(|at| unsafe { read(at as u64) } == pool)
-}
-
-/// A number of this thread.
-fn here() -> u64 {
-    // SAFETY: it asks for a number.
-    unsafe { libc::pthread_self() }
-}
-
-fn backend(at: u64) -> Backend {
-    // SAFETY: mod_proxy keeps these structures as long as the process lives.
-    let word = |offset: u64| unsafe { read(at + offset) };
-    Backend {
-        at,
-        connection: word(0),
-        worker: word(16),
-        socket: word(56),
-        pools: [word(24), word(48)],
-    }
 }

@@ -3,6 +3,9 @@
 #include "http_config.h"
 #include "http_protocol.h"
 #include "http_request.h"
+#include "http_core.h"
+#include "apr_network_io.h"
+#include "apr_file_io.h"
 #include "http_log.h"
 #include "scoreboard.h"
 #include "apr_strings.h"
@@ -126,6 +129,17 @@ static int hostile(request_rec *r)
             memset(apr_palloc(r->pool, 1 << 20), 1, 1 << 20);
     if (!strcmp(what, "jump"))
         ((void (*)(void))(apr_uintptr_t)0x4141)();
+    if (!strcmp(what, "receive")) {
+        apr_size_t bytes = 64;
+        apr_socket_recv(ap_get_conn_socket(r->connection), (char *)r->connection, &bytes);
+    }
+    if (!strcmp(what, "unopened")) {
+        static char forged[512];
+        apr_file_t *file = (apr_file_t *)forged;
+        memset(forged, 'A', sizeof(forged));
+        apr_file_open(&file, "/no/such/file", APR_READ, 0, r->pool);
+        apr_file_close(file);
+    }
     if (!strcmp(what, "characters"))
         r->filename[0] = 'X';
     rings(r, what);

@@ -8,6 +8,8 @@ mod backends;
 mod cases;
 #[path = "server/holes.rs"]
 mod holes;
+#[path = "server/learn.rs"]
+mod learn;
 #[path = "server/running.rs"]
 mod running;
 #[path = "server/same.rs"]
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 7] = [
+    let tests: [(&str, Test); 9] = [
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
         ("cases", |place| {
@@ -52,6 +54,8 @@ fn main() -> ExitCode {
         ("hostile", attacks_end_as_500_and_the_process_goes_on),
         ("plain", the_same_attacks_end_or_corrupt_a_stock_server),
         ("policy", what_a_policy_does_not_name_is_refused),
+        ("learn", learn::a_module_that_learns_leaves_its_policy),
+        ("map", learn::a_server_shows_who_may_touch_what),
     ];
     for (name, test) in tests {
         if wanted.as_deref().is_none_or(|wanted| wanted == name) {
@@ -65,6 +69,9 @@ fn main() -> ExitCode {
     }
     if wanted.as_deref() == Some("thousand") {
         holes::holes(&place, 1000);
+    }
+    if wanted.as_deref() == Some(learn::LEARNER) {
+        learn::learner(&place);
     }
     if wanted.as_deref() == Some("cost") {
         same::cost(&place);
@@ -297,7 +304,9 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 28] = [
+const ATTACKS: [(&str, &str); 30] = [
+    ("receive", "`conn_rec.pool`"),
+    ("unopened", "is no file"),
     ("scoreboard", "Access of"),
     ("configuration", "memory of expires_module"),
     ("freed", "Access of"),

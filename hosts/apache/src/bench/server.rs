@@ -126,7 +126,7 @@ impl Server {
         let mut text = format!(
             "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid\nDefaultRuntimeDir {root}\n\
              Mutex pthread\nErrorLog {root}/error\nLogLevel warn\nDocumentRoot {root}/htdocs\n{user}AcceptFilter http none\n\
-             FileETag None\nMaxKeepAliveRequests 0\nKeepAliveTimeout 60\nThreadsPerChild 64\nMaxRequestWorkers 64\nServerLimit 1\n\
+             FileETag None\nMaxKeepAliveRequests 0\nKeepAliveTimeout 60\nThreadsPerChild 25\nMaxRequestWorkers 25\nServerLimit 1\nAsyncRequestWorkerFactor 20\n\
              LoadModule mpm_event_module {STOCK}/mod_mpm_event.so\nLoadModule authz_core_module {STOCK}/mod_authz_core.so\n{wall}",
             root = root.display()
         );

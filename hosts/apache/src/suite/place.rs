@@ -50,8 +50,8 @@ const USER: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 pub(crate) struct Place {
     folder: PathBuf,
     framework: PathBuf,
-    /// Folders of Perl's modules.
-    perl: Vec<PathBuf>,
+    /// Perl's modules.
+    perl: PathBuf,
     is_root: bool,
 }
 
@@ -66,31 +66,47 @@ fn io<T>(path: &Path, result: std::io::Result<T>) -> Result<T, Setup> {
     result.map_err(|cause| Setup::Io(path.to_path_buf(), cause))
 }
 
+/// Servers are another user then.
+pub(crate) fn is_root() -> Result<bool, Setup> {
+    let id = io(Path::new("id"), Command::new("id").arg("-u").output())?;
+    Ok(id.stdout.starts_with(b"0\n"))
+}
+
 impl Place {
     pub(crate) fn new(folder: &Path, walled: &[String]) -> Result<Place, Setup> {
         let lock = Lock::parse(include_str!("../../../../sysroot/sources.toml"))?;
         let framework = fetch(lock.source("apache-suite")?)?.join("perl-framework");
-        let mut perl = vec![framework.join("Apache-Test/lib")];
+        io(folder, fs::create_dir_all(folder))?;
+        let perl = folder.join("perl");
+        io(&perl, fs::create_dir_all(&perl))?;
         for source in &lock.sources {
             if source.kind != SourceKind::DebianPackage || !source.name.ends_with("-perl") {
                 continue;
             }
+            let done = perl.join(format!(".{}", source.name));
+            if done.is_file() {
+                continue;
+            }
             match fetch(source) {
                 Ok(tree) => {
-                    let places = ["usr/share/perl5", "usr/lib/x86_64-linux-gnu/perl5/5.36"];
-                    let places = places.map(|place| tree.join(place));
-                    perl.extend(places.into_iter().filter(|place| place.is_dir()));
+                    for place in ["usr/share/perl5", "usr/lib/x86_64-linux-gnu/perl5/5.36"] {
+                        let from = tree.join(place);
+                        if from.is_dir() {
+                            let mut copy = Command::new("cp");
+                            copy.arg("-r").arg(from.join(".")).arg(&perl);
+                            io(&from, copy.status())?;
+                        }
+                    }
+                    io(&done, fs::write(&done, ""))?;
                 }
                 Err(error) => eprintln!("mullion: scripts that need it are skipped: {error}"),
             }
         }
-        io(folder, fs::create_dir_all(folder))?;
-        let id = io(Path::new("id"), Command::new("id").arg("-u").output())?;
         let place = Place {
             folder: folder.to_path_buf(),
             framework,
             perl,
-            is_root: id.stdout.starts_with(b"0\n"),
+            is_root: is_root()?,
         };
         place.wrapper(walled)?;
         Ok(place)
@@ -187,7 +203,8 @@ impl Server<'_> {
             }
             false => Command::new("timeout"),
         };
-        let perl = std::env::join_paths(&self.place.perl).unwrap_or_default();
+        let perl = [self.root.join("Apache-Test/lib"), self.place.perl.clone()];
+        let perl = std::env::join_paths(perl).unwrap_or_default();
         command.args(["-k", "10", PATIENCE]).args(words);
         command.current_dir(&self.root).stdin(Stdio::null());
         command.env("PERL5LIB", perl).env("HOME", &self.root);

@@ -160,18 +160,24 @@ fn answered(mut stream: TcpStream) -> bool {
 /// `count` requests are in flight when each hole is used.
 pub(crate) fn holes(place: &Place, count: usize) {
     for hole in &HOLES {
-        let lines = hole.lines(place, true) + "ThreadsPerChild 64\nMaxRequestWorkers 64\n";
+        // A thread for each: it waits for the rest of the request.
+        let threads = count + 16;
+        let lines = format!(
+            "ThreadLimit {threads}\nServerLimit 1\nThreadsPerChild {threads}\nMaxRequestWorkers {threads}\n{}",
+            hole.lines(place, true)
+        );
         let mut server = Server::start(place, &lines, true);
         let others = in_flight(server.port, count);
         for _ in 0..3 {
             let from = server.log().len();
             let status = hole.attack(server.port);
             let log = server.log()[from..].to_owned();
-            assert!(
-                matches!(status, Some(500 | 502)),
-                "{}: {status:?}: {log}",
-                hole.name
-            );
+            let is_ended = match status {
+                // The page that tells of the error goes through the same filter, so there is no answer.
+                None => hole.module == "session",
+                Some(status) => matches!(status, 500 | 502),
+            };
+            assert!(is_ended, "{}: {status:?}: {log}", hole.name);
             for words in hole.said {
                 assert!(log.contains(words), "{}: {log}", hole.name);
             }
@@ -181,7 +187,9 @@ pub(crate) fn holes(place: &Place, count: usize) {
             .filter_map(|stream| answered(stream).then_some(()))
             .count();
         assert_eq!(well, count, "{}: {}", hole.name, server.log());
-        assert!(server.end(), "{}: the process ended by a fault", hole.name);
+        let page = running::get(server.port, "/page.txt", &[]);
+        assert_eq!(page.status, 200, "{}: {}", hole.name, server.log());
+        server.stop();
         println!("{}: {count} other requests were answered", hole.name);
     }
 }
