@@ -23,6 +23,8 @@ pub struct Boot {
     pub script: String,
     /// The wall's library, and the folder with walled modules and policies.
     pub wall: Option<(PathBuf, PathBuf)>,
+    /// Files that are the machine's disks.
+    pub disks: Vec<PathBuf>,
 }
 
 impl Boot {
@@ -56,6 +58,9 @@ impl Boot {
             wall.push(",");
             wall.push(folder);
             command.arg(wall);
+        }
+        for (number, disk) in self.disks.iter().enumerate() {
+            command.arg(option(&format!("ubd{number}="), disk));
         }
         // Its memory is a file where files are memory, if there is such a place.
         command.env_remove("TMPDIR");

@@ -13,13 +13,15 @@
 mod boot;
 mod disk;
 mod kernel;
+mod machine;
 mod modules;
 mod row;
 mod stand;
 
 pub use boot::{Boot, archive};
-pub use disk::{ALGORITHMS, Disk, Instead, took};
+pub use disk::{ALGORITHMS, Disk, took};
 pub use kernel::{Built, Setup, missing};
+pub use machine::{Instead, Machine, Work};
 pub use modules::{Maker, Module, Protection};
 pub use row::{Outcome, Row, print};
 pub use stand::stand;

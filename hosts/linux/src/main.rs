@@ -1,6 +1,8 @@
 //! `linux-walls`: makes User-Mode Linux, and its modules for the word wall.
 
-use mullion_linux::{ALGORITHMS, Built, Disk, Instead, Maker, Module, Outcome, Protection};
+use mullion_linux::{
+    ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
+};
 use mullion_linux::{Row, Setup, missing, print, took, tool};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,6 +16,8 @@ Makes User-Mode Linux from Debian's linux-source-6.1, and its modules for the wo
 Usage: linux-walls kernel [--if-possible]
        linux-walls modules [--protection write|read-write] [MODULE]...
        linux-walls disk [BOOTS]
+       linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
+                       [--script FILE] [--disk FILE]... MODULE...
 
 kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
 With --if-possible it says what is missing, and does not fail for that.
@@ -21,6 +25,8 @@ modules makes and verifies modules of that build, and prints a table: all of the
 if none is named, with both protections if none is given.
 disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
 and prints the best times of BOOTS boots each (5).
+run boots, loads these modules and those that they need, walled if there is a policy, runs
+the script (hosts/linux/init/init.c has its words), and prints what the console shows.
 
 Exit status: 0 if the kernel, or each module, was made, 1 if not, 2 if the command is misused.
 ";
@@ -55,7 +61,11 @@ fn main() -> ExitCode {
             Ok(boots) => disk(boots).map(|()| true),
             Err(_) => return misused("how many boots?"),
         },
-        _ => return misused("kernel, modules or disk?"),
+        ["run", rest @ ..] => match run(rest) {
+            Ok(done) => done.map(|()| true),
+            Err(what) => return misused(&what),
+        },
+        _ => return misused("kernel, modules, disk or run?"),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -140,18 +150,78 @@ fn modules(wanted: &Wanted) -> Result<bool, Setup> {
     Ok(rows.iter().all(verified))
 }
 
+/// The wall's library, beside this program.
+fn library() -> Result<PathBuf, Setup> {
+    let program = std::env::current_exe().map_err(|cause| Setup::Io("/proc".into(), cause))?;
+    let library = program.with_file_name("libmullion_linux_wall.so");
+    match library.is_file() {
+        true => Ok(library),
+        false => Err(Setup::Build(format!("{} is not built", library.display()))),
+    }
+}
+
+/// The outer error is of the words.
+fn run(words: &[&str]) -> Result<Result<(), Setup>, String> {
+    let (mut work, mut is_plain) = (Work::default(), false);
+    let mut protection = Protection::ReadWrite;
+    let mut policies = Machine::own_policies();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().copied().ok_or(format!("{word} what?"));
+        match *word {
+            "--plain" => is_plain = true,
+            "--protection" => {
+                let level = value()?;
+                let both = [Protection::ReadWrite, Protection::Write];
+                let one = both.into_iter().find(|one| one.name() == level);
+                protection = one.ok_or("--protection is write or read-write")?;
+            }
+            "--policies" => policies = value()?.into(),
+            "--disk" => work.disks.push(value()?.into()),
+            "--script" => {
+                let file = value()?;
+                work.script =
+                    std::fs::read_to_string(file).map_err(|why| format!("{file}: {why}"))?;
+            }
+            option if option.starts_with('-') => return Err(format!("{option} is no option")),
+            name => work.modules.push(name.replace('-', "_")),
+        }
+    }
+    Ok(boot(&work, is_plain, protection, &policies))
+}
+
+fn boot(
+    work: &Work,
+    is_plain: bool,
+    protection: Protection,
+    policies: &std::path::Path,
+) -> Result<(), Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder = built.build_folder().with_file_name("walled");
+    let machine = Machine::new(&built, &folder, policies)?;
+    let said = if is_plain {
+        machine.boot(work, Instead::Nothing)?
+    } else {
+        let place = folder.join(format!("run-{}", std::process::id()));
+        machine.wall(&work.modules, protection, &place, &mut |_| None)?;
+        let said = machine.boot(work, Instead::Walled(&place, &library()?));
+        let _gone = std::fs::remove_dir_all(&place);
+        said?
+    };
+    // A reader that has gone does not change what was seen.
+    let _gone = say(&said);
+    Ok(())
+}
+
 /// Times of the disk with plain and with walled modules, by turns.
 fn disk(boots: u32) -> Result<(), Setup> {
     let built = Built::cached()?;
     let built =
         built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
     let folder = built.build_folder().with_file_name("walled");
-    let program = std::env::current_exe().map_err(|cause| Setup::Io("/proc".into(), cause))?;
-    let library = program.with_file_name("libmullion_linux_wall.so");
-    if !library.is_file() {
-        let what = format!("{} is not built", library.display());
-        return Err(Setup::Build(what));
-    }
+    let library = library()?;
     let disk = Disk::new(&built, &folder)?;
     let mut text = format!(
         "{:10} {:10} {:>12} {:>12}\n",

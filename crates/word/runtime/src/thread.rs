@@ -7,6 +7,7 @@
 //! ```
 
 use crate::core::{Core, Principal, Record, SeatAt};
+use crate::fibre;
 use crate::gates::{Frame, Here, Inner, Seat, here};
 use crate::holder::Holder;
 use crate::memory::{PAGE, lock};
@@ -191,7 +192,10 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
                 .memory
                 .map(block.alternate(), ALTERNATE + SEATS, both)
         })
-        .and_then(|()| alternate_on(block.alternate()))
+        .and_then(|()| match fibre::are_there() {
+            true => Ok(()),
+            false => alternate_on(block.alternate()),
+        })
         .and_then(|()| signals::open());
     if let Err(error) = made {
         private.give(block.0);
@@ -221,12 +225,18 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         seats: Vec::new(),
     }));
     // A thread that has ended its thread-locals already keeps what it has: `try_with` fails.
-    let _kept = OWNER.try_with(|owner| *owner.borrow_mut() = Some(Owner(thread)));
+    // The host says when a fibre ends.
+    if !fibre::are_there() {
+        let _kept = OWNER.try_with(|owner| *owner.borrow_mut() = Some(Owner(thread)));
+    }
     // SAFETY: it is the calling thread's, and no gate runs.
     unsafe {
         (*here).control = top;
         (*here).limit = limit;
-        (*here).host_low = stack_low();
+        (*here).host_low = match fibre::are_there() {
+            true => fibre::low(),
+            false => stack_low(),
+        };
         (*here).seats = seats;
     }
     Ok(thread)
@@ -235,7 +245,9 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
 /// Sees to it that calls in this thread can be ended, whatever the host has done to its signals since its first call.
 pub(crate) fn prepare() -> io::Result<()> {
     let thread = this()?;
-    alternate_on(thread.private.alternate())?;
+    if !fibre::are_there() {
+        alternate_on(thread.private.alternate())?;
+    }
     signals::open()
 }
 
