@@ -55,7 +55,7 @@ impl<'b> Disk<'b> {
         let work = Work {
             modules: Disk::modules(algorithm),
             script,
-            disks: Vec::new(),
+            ..Work::default()
         };
         self.0.boot(&work, instead)
     }

@@ -8,6 +8,7 @@ use crate::stand::stand;
 use mullion_word_policy::File;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Modules in the place of kbuild's own.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub struct Work {
     pub script: String,
     /// Disks of the machine, `/dev/ubda` and so on.
     pub disks: Vec<PathBuf>,
+    /// After which the machine is stopped; none: much more than it needs.
+    pub patience: Option<Duration>,
 }
 
 impl<'b> Machine<'b> {
@@ -66,6 +69,17 @@ impl<'b> Machine<'b> {
     fn order(&self, names: &[String]) -> Result<Vec<&Module>, Setup> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         self.maker.in_order(&self.all, &names)
+    }
+
+    /// The names of a module's objects.
+    ///
+    /// # Errors
+    /// There is no such module.
+    pub fn objects(&self, name: &str) -> Result<Vec<String>, Setup> {
+        let found = self.all.iter().find(|module| module.name == name);
+        let found = found.ok_or_else(|| Setup::Build(format!("there is no module {name}")))?;
+        let stem = |object: &String| object.rsplit('/').next().unwrap_or_default().to_owned();
+        Ok(found.objects.iter().map(stem).collect())
     }
 
     /// Makes those of these modules, and of those that they need, that have policies; with the modules that stand for them, in
@@ -133,6 +147,7 @@ impl<'b> Machine<'b> {
             script,
             wall,
             disks: work.disks.clone(),
+            patience: work.patience,
         };
         boot.run(self.built)
     }

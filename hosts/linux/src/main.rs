@@ -3,9 +3,9 @@
 use mullion_linux::{
     ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
 };
-use mullion_linux::{Row, Setup, missing, print, took, tool};
+use mullion_linux::{Row, Setup, Trial, Trials, missing, print, table, took, tool};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +18,7 @@ Usage: linux-walls kernel [--if-possible]
        linux-walls disk [BOOTS]
        linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
                        [--script FILE] [--disk FILE]... MODULE...
+       linux-walls faults [--runs N] [--from SEED] --to FILE
 
 kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
 With --if-possible it says what is missing, and does not fail for that.
@@ -27,6 +28,9 @@ disk boots with a compressing RAM disk, by turns with plain and with walled comp
 and prints the best times of BOOTS boots each (5).
 run boots, loads these modules and those that they need, walled if there is a policy, runs
 the script (hosts/linux/init/init.c has its words), and prints what the console shows.
+faults puts N faults (40), by seeds from SEED (1) on, into ext2's source, runs each in the plain
+kernel and behind the wall, and adds a line for each to FILE. Seeds that FILE has are not
+run again. It ends with a table.
 
 Exit status: 0 if the kernel, or each module, was made, 1 if not, 2 if the command is misused.
 ";
@@ -65,7 +69,11 @@ fn main() -> ExitCode {
             Ok(done) => done.map(|()| true),
             Err(what) => return misused(&what),
         },
-        _ => return misused("kernel, modules, disk or run?"),
+        ["faults", rest @ ..] => match faults(rest) {
+            Ok(done) => done.map(|()| true),
+            Err(what) => return misused(&what),
+        },
+        _ => return misused("kernel, modules, disk, run or faults?"),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -190,12 +198,7 @@ fn run(words: &[&str]) -> Result<Result<(), Setup>, String> {
     Ok(boot(&work, is_plain, protection, &policies))
 }
 
-fn boot(
-    work: &Work,
-    is_plain: bool,
-    protection: Protection,
-    policies: &std::path::Path,
-) -> Result<(), Setup> {
+fn boot(work: &Work, is_plain: bool, protection: Protection, policies: &Path) -> Result<(), Setup> {
     let built = Built::cached()?;
     let built =
         built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
@@ -212,6 +215,69 @@ fn boot(
     };
     // A reader that has gone does not change what was seen.
     let _gone = say(&said);
+    Ok(())
+}
+
+/// The outer error is of the words.
+fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
+    let (mut runs, mut from, mut to) = (40, 1, None);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().copied().ok_or(format!("{word} what?"));
+        let number = |text: &str| text.parse::<u64>().map_err(|why| format!("{text}: {why}"));
+        match *word {
+            "--runs" => runs = number(value()?)?,
+            "--from" => from = number(value()?)?,
+            "--to" => to = Some(PathBuf::from(value()?)),
+            other => return Err(format!("{other} is no option")),
+        }
+    }
+    let to = to.ok_or("--to FILE is missing")?;
+    Ok(try_faults(runs, from, &to))
+}
+
+fn try_faults(runs: u64, from: u64, to: &Path) -> Result<(), Setup> {
+    let io = |cause| Setup::Io(to.to_path_buf(), cause);
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder = built.build_folder().with_file_name("walled");
+    // Beside the modules of the sources as they are.
+    let own = folder.with_file_name("faults");
+    let machine = Machine::new(&built, &own, &Machine::own_policies())?;
+    let trials = Trials::new(&built, &machine, &library()?, &own);
+    let mut known = std::fs::read_to_string(to).unwrap_or_default();
+    let mut file = std::fs::File::options();
+    let mut file = file.create(true).append(true).open(to).map_err(io)?;
+    let seed_of = |line: &str| {
+        line.split(' ')
+            .next()
+            .and_then(|seed| seed.parse::<u64>().ok())
+    };
+    let mut seed = from;
+    let mut done = 0;
+    while done < runs {
+        let old = known.lines().find(|line| seed_of(line) == Some(seed));
+        let line = match old {
+            Some(line) => line.to_owned(),
+            None => {
+                let line = match trials.run(seed, Protection::ReadWrite)? {
+                    Some(trial) => trial.to_string(),
+                    None => format!("{seed} -"),
+                };
+                writeln!(file, "{line}").map_err(io)?;
+                known.push_str(&format!("{line}\n"));
+                line
+            }
+        };
+        done += u64::from(Trial::parse(&line).is_some());
+        seed += 1;
+    }
+    let in_range = |trial: &Trial| (from..seed).contains(&trial.seed);
+    let trials: Vec<Trial> = known.lines().filter_map(Trial::parse).collect();
+    let trials: Vec<Trial> = trials.into_iter().filter(in_range).collect();
+    // A reader that has gone does not change what was found.
+    let _gone = say(&table(&trials));
     Ok(())
 }
 
