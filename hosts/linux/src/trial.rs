@@ -240,9 +240,12 @@ impl<'b> Trials<'b> {
             patience: Some(PATIENCE),
         };
         let said = self.machine.boot(&what, instead)?;
-        let is_caught = said.contains(&format!("mullion: {MODULE}: "));
+        let is_in = said.contains(&format!("init: insmod {MODULE}: done"));
+        let is_caught = is_in && said.contains(&format!("mullion: {MODULE}: "));
         let end = if said.contains("Kernel panic") || said.contains("Segfault with no mm") {
             End::Panic
+        } else if said.contains("policy: ") {
+            return Err(Setup::Build(said));
         } else if !said.contains("init: ends") {
             End::Hang
         } else if is_sound(&disk)? {

@@ -9,21 +9,15 @@
 //! has them. A fibre waits only while the host runs. So it waits with its counters even, and between no check and its access:
 //! what `inside.rs` of the table says of the thread of the system is true of all its fibres.
 
-use crate::gates::{HOST_RESERVE, Here, here};
+use crate::gates::{Here, here};
 use crate::host::Host;
-use crate::thread::Thread;
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::thread::{FIBRES, Thread};
+use std::sync::atomic::Ordering;
 
 /// What a host keeps for each fibre that does not run. Zeros at first.
 pub type Kept = [u64; 8];
 
 const _: () = assert!(size_of::<Here>() <= size_of::<Kept>());
-
-/// The size of the host's stacks, to which they are aligned; 0 for a host without fibres.
-static STACK: AtomicU64 = AtomicU64::new(0);
-
-/// What a module's calls leave of a fibre's stack at least.
-const ROOM: u64 = 16 << 10;
 
 impl Host {
     /// The host switches fibres on the calling thread, which has called no domain yet, and calls domains on no other one.
@@ -37,7 +31,7 @@ impl Host {
     /// domain between the two halves of a switch, or from a handler of a signal.
     #[must_use]
     pub unsafe fn fibres(&self, stack: u64) -> *mut Kept {
-        STACK.store(stack, Ordering::Relaxed);
+        FIBRES.store(stack, Ordering::Relaxed);
         here().cast()
     }
 
@@ -56,18 +50,4 @@ impl Host {
             }
         }
     }
-}
-
-/// Whether the host switches fibres.
-pub(crate) fn are_there() -> bool {
-    STACK.load(Ordering::Relaxed) != 0
-}
-
-/// What takes the place of the lowest address of the thread's stack, for the stack that is in use.
-pub(crate) fn low() -> u64 {
-    let mark = 0u8;
-    let stack = STACK.load(Ordering::Relaxed);
-    let low = (&raw const mark as u64) & !(stack - 1);
-    // Gates compare with a reserve that is larger than such a stack.
-    low.wrapping_add(ROOM).wrapping_sub(HOST_RESERVE)
 }
