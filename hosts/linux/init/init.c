@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,10 +48,12 @@ static int set(const char *path, const char *value)
 
 static void show(const char *path)
 {
-    char text[4096];
+    static char text[65536];
     int file = open(path, O_RDONLY);
-    ssize_t bytes = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    ssize_t bytes = file < 0 ? -1 : 0, some;
 
+    while (bytes >= 0 && (some = read(file, text + bytes, sizeof text - 1 - bytes)) != 0)
+        bytes = some < 0 ? -1 : bytes + some;
     if (file >= 0)
         close(file);
     if (bytes < 0) {
@@ -117,6 +120,62 @@ static void transfer(const char *command, const char *device, unsigned kib, uint
            (unsigned long long)took / 1000);
 }
 
+/* A file of the tree: its length and content follow from its number. */
+static size_t content(uint8_t *bytes, unsigned number)
+{
+    size_t length = 37 + number * 2711 % 61000;
+
+    pattern(bytes, 61440, number + 1);
+    return length;
+}
+
+/* Folders with files, links, names that change, and files that go again: all that a file system does. Or a look at them. */
+static void tree(const char *command, const char *place, unsigned folders)
+{
+    static uint8_t want[65536], found[65536];
+    unsigned failed = 0, wrong = 0, files = 0, makes = !strcmp(command, "tree");
+    char path[256], other[256];
+    uint64_t begun = now(), took;
+
+    for (unsigned folder = 0; folder < folders; folder++) {
+        snprintf(path, sizeof path, "%s/folder%u", place, folder);
+        if (makes)
+            failed += mkdir(path, 0755) != 0;
+        for (unsigned number = folder * 5; number < folder * 5 + 5; number++) {
+            size_t length = content(want, number);
+            int file;
+
+            snprintf(path, sizeof path, "%s/folder%u/file%u", place, folder, number);
+            snprintf(other, sizeof other, "%s/folder%u/a-longer-name-%u", place, folder, number);
+            if (makes) {
+                file = open(path, O_RDWR | O_CREAT, 0644);
+                failed += file < 0 || write(file, want, length) != (ssize_t)length;
+                if (number % 5 == 1)
+                    failed += ftruncate(file, length / 2) != 0;
+                if (file >= 0)
+                    close(file);
+                if (number % 5 == 2)
+                    failed += rename(path, other) != 0;
+                if (number % 5 == 3)
+                    failed += unlink(path) != 0;
+                if (number % 5 == 4)
+                    failed += link(path, other) != 0 || symlink(path, strcat(other, "s")) != 0;
+            }
+            if (number % 5 == 3)
+                continue;
+            file = open(number % 5 == 2 ? other : path, O_RDONLY);
+            length = number % 5 == 1 ? length / 2 : length;
+            wrong += file < 0 || read(file, found, sizeof found) != (ssize_t)length || memcmp(found, want, length) != 0;
+            if (file >= 0)
+                close(file);
+            files++;
+        }
+    }
+    took = now() - begun;
+    printf("init: %s %s: %u files, %u failed, %u wrong, %llu us\n", command, place, files, failed, wrong,
+           (unsigned long long)took / 1000);
+}
+
 static void run(char *line)
 {
     char *command = strtok(line, " "), *first = strtok(NULL, " "), *second = strtok(NULL, " "), *third = strtok(NULL, " ");
@@ -131,6 +190,12 @@ static void run(char *line)
         done(command, first, set(first, second));
     else if (!strcmp(command, "show"))
         show(first);
+    else if (!strcmp(command, "mount") && third)
+        done(command, first, mount(second, third, first, 0, "") != 0);
+    else if (!strcmp(command, "umount"))
+        done(command, first, umount(first) != 0);
+    else if ((!strcmp(command, "tree") || !strcmp(command, "look")) && second)
+        tree(command, first, atoi(second));
     else if (second && third)
         transfer(command, first, atoi(second), atoi(third));
 }

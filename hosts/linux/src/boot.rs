@@ -23,6 +23,10 @@ pub struct Boot {
     pub script: String,
     /// The wall's library, and the folder with walled modules and policies.
     pub wall: Option<(PathBuf, PathBuf)>,
+    /// Files that are the machine's disks.
+    pub disks: Vec<PathBuf>,
+    /// After which the machine is stopped; none: a hundred times what it needs.
+    pub patience: Option<Duration>,
 }
 
 impl Boot {
@@ -48,6 +52,8 @@ impl Boot {
             option
         };
         command.arg("mem=96M").arg("con=null");
+        // Policies speak of caches by name: none is merged with another one.
+        command.arg("slab_nomerge");
         command.args(["con0=null,fd:1", "quiet", "panic=-1"]);
         command.arg(option("initrd=", &initial));
         command.arg(option("uml_dir=", work.path()));
@@ -56,6 +62,9 @@ impl Boot {
             wall.push(",");
             wall.push(folder);
             command.arg(wall);
+        }
+        for (number, disk) in self.disks.iter().enumerate() {
+            command.arg(option(&format!("ubd{number}="), disk));
         }
         // Its memory is a file where files are memory, if there is such a place.
         command.env_remove("TMPDIR");
@@ -70,7 +79,7 @@ impl Boot {
             if machine.try_wait().map_err(at(&kernel))?.is_some() {
                 break true;
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > self.patience.unwrap_or(PATIENCE) {
                 break false;
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -1,58 +1,17 @@
 //! Work for walled modules: a disk in memory that compresses what is written to it (zram), with the kernel's compressors.
 
-use crate::boot::Boot;
-use crate::kernel::{Built, Setup, at};
-use crate::modules::{Maker, Module, Protection};
-use crate::row::{Outcome, Row};
-use crate::stand::stand;
-use std::fs;
+use crate::kernel::{Built, Setup};
+use crate::machine::{Instead, Machine, Work};
+use crate::modules::Protection;
+use crate::row::Row;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Modules that can be walled, with their policies.
-const POLICIES: [(&str, &str); 5] = [
-    (
-        "lz4_compress",
-        include_str!("../policies/lz4_compress.toml"),
-    ),
-    (
-        "lz4_decompress",
-        include_str!("../policies/lz4_decompress.toml"),
-    ),
-    (
-        "lz4hc_compress",
-        include_str!("../policies/lz4hc_compress.toml"),
-    ),
-    (
-        "842_compress",
-        include_str!("../policies/842_compress.toml"),
-    ),
-    (
-        "842_decompress",
-        include_str!("../policies/842_decompress.toml"),
-    ),
-];
 
 /// Ways to compress of which both directions can be walled.
 pub const ALGORITHMS: [&str; 3] = ["lz4", "lz4hc", "842"];
 
-/// Modules in the place of kbuild's own.
-#[derive(Clone, Copy, Debug)]
-pub enum Instead<'f> {
-    /// None.
-    Nothing,
-    /// Those of a folder, which stand for walled ones; and the wall's library.
-    Walled(&'f Path, &'f Path),
-    /// Those of a folder, without a wall.
-    Plain(&'f Path),
-}
-
 /// A kernel with such a disk.
-pub struct Disk<'b> {
-    built: &'b Built,
-    maker: Maker<'b>,
-    all: Vec<Module>,
-}
+pub struct Disk<'b>(Machine<'b>);
 
 impl<'b> Disk<'b> {
     /// Walled modules are made in the folder.
@@ -60,22 +19,18 @@ impl<'b> Disk<'b> {
     /// # Errors
     /// The build's lists cannot be read, the folder not be written.
     pub fn new(built: &'b Built, folder: &Path) -> Result<Disk<'b>, Setup> {
-        let maker = Maker::new(built, folder)?;
-        let all = maker.modules()?;
-        Ok(Disk { built, maker, all })
+        Machine::new(built, folder, &Machine::own_policies()).map(Disk)
     }
 
-    /// What the disk needs, in an order in which it can be loaded.
-    fn order(&self, algorithm: &str) -> Result<Vec<&Module>, Setup> {
-        let names = ["cryptomgr", algorithm, "zram"];
-        self.maker.in_order(&self.all, &names)
+    /// What the disk needs.
+    fn modules(algorithm: &str) -> Vec<String> {
+        ["cryptomgr", algorithm, "zram"].map(str::to_owned).into()
     }
 
-    /// Makes all of the disk's modules that have policies, with the modules that stand for them, in a folder. `source` may
-    /// name another file in the place of one of a module's sources.
+    /// Makes all of the disk's modules that have policies, as [`Machine::wall`] does.
     ///
     /// # Errors
-    /// Programs fail, or a module is not accepted.
+    /// As there.
     pub fn wall(
         &self,
         algorithm: &str,
@@ -83,25 +38,8 @@ impl<'b> Disk<'b> {
         folder: &Path,
         source: &mut dyn FnMut(&str) -> Option<PathBuf>,
     ) -> Result<Vec<Row>, Setup> {
-        fs::create_dir_all(folder).map_err(at(folder))?;
-        let mut rows = Vec::new();
-        for module in self.order(algorithm)? {
-            let policy = POLICIES.iter().find(|(name, _)| *name == module.name);
-            let Some((name, policy)) = policy else {
-                continue;
-            };
-            let row = self.maker.make_with(module, protection, source)?;
-            if !matches!(row.outcome, Outcome::Verified { .. }) {
-                return Err(Setup::Build(format!("{name}: {:?}", row.outcome)));
-            }
-            let image = self.maker.place(module, protection);
-            fs::copy(&image, folder.join(format!("{name}.so"))).map_err(at(&image))?;
-            let beside = folder.join(format!("{name}.toml"));
-            fs::write(&beside, policy).map_err(at(&beside))?;
-            stand(self.built, &self.maker, module, policy, folder)?;
-            rows.push(row);
-        }
-        Ok(rows)
+        let modules = Disk::modules(algorithm);
+        self.0.wall(&modules, protection, folder, source)
     }
 
     /// Boots, loads what the disk needs, sets it up, and goes on with `more`, in the first program's words. What the
@@ -110,32 +48,16 @@ impl<'b> Disk<'b> {
     /// # Errors
     /// The kernel cannot be started.
     pub fn boot(&self, algorithm: &str, instead: Instead<'_>, more: &str) -> Result<String, Setup> {
-        let folder = match instead {
-            Instead::Nothing => None,
-            Instead::Walled(folder, _) | Instead::Plain(folder) => Some(folder),
-        };
-        let (mut files, mut script) = (Vec::new(), String::new());
-        for module in self.order(algorithm)? {
-            let name = format!("{}.ko", module.name);
-            let ours = folder.map(|folder| folder.join(&name));
-            let file = ours.filter(|file| file.is_file());
-            files.push((name, file.unwrap_or_else(|| self.maker.plain(module))));
-            script.push_str(&format!("insmod {}\n", module.name));
-        }
         let disk = "/sys/block/zram0";
-        script.push_str(&format!(
+        let script = format!(
             "set {disk}/comp_algorithm {algorithm}\nset {disk}/disksize 8M\nshow {disk}/comp_algorithm\n{more}"
-        ));
-        let wall = match instead {
-            Instead::Walled(folder, library) => Some((library.to_path_buf(), folder.to_path_buf())),
-            Instead::Nothing | Instead::Plain(_) => None,
-        };
-        let boot = Boot {
-            files,
+        );
+        let work = Work {
+            modules: Disk::modules(algorithm),
             script,
-            wall,
+            ..Work::default()
         };
-        boot.run(self.built)
+        self.0.boot(&work, instead)
     }
 }
 

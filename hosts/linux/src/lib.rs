@@ -12,17 +12,23 @@
 
 mod boot;
 mod disk;
+mod faults;
 mod kernel;
+mod machine;
 mod modules;
 mod row;
 mod stand;
+mod trial;
 
 pub use boot::{Boot, archive};
-pub use disk::{ALGORITHMS, Disk, Instead, took};
+pub use disk::{ALGORITHMS, Disk, took};
+pub use faults::{Fault, KINDS, Kind, inject};
 pub use kernel::{Built, Setup, missing};
+pub use machine::{Instead, Machine, Work};
 pub use modules::{Maker, Module, Protection};
 pub use row::{Outcome, Row, print};
 pub use stand::stand;
+pub use trial::{End, Trial, Trials, fresh_disk, is_sound, table};
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
 use std::ffi::OsString;

@@ -1,9 +1,11 @@
 //! `linux-walls`: makes User-Mode Linux, and its modules for the word wall.
 
-use mullion_linux::{ALGORITHMS, Built, Disk, Instead, Maker, Module, Outcome, Protection};
-use mullion_linux::{Row, Setup, missing, print, took, tool};
+use mullion_linux::{
+    ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
+};
+use mullion_linux::{Row, Setup, Trial, Trials, missing, print, table, took, tool};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +16,9 @@ Makes User-Mode Linux from Debian's linux-source-6.1, and its modules for the wo
 Usage: linux-walls kernel [--if-possible]
        linux-walls modules [--protection write|read-write] [MODULE]...
        linux-walls disk [BOOTS]
+       linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
+                       [--script FILE] [--disk FILE]... MODULE...
+       linux-walls faults [--runs N] [--from SEED] --to FILE
 
 kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
 With --if-possible it says what is missing, and does not fail for that.
@@ -21,6 +26,11 @@ modules makes and verifies modules of that build, and prints a table: all of the
 if none is named, with both protections if none is given.
 disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
 and prints the best times of BOOTS boots each (5).
+run boots, loads these modules and those that they need, walled if there is a policy, runs
+the script (hosts/linux/init/init.c has its words), and prints what the console shows.
+faults puts N faults (40), by seeds from SEED (1) on, into ext2's source, runs each in the plain
+kernel and behind the wall, and adds a line for each to FILE. Seeds that FILE has are not
+run again. It ends with a table.
 
 Exit status: 0 if the kernel, or each module, was made, 1 if not, 2 if the command is misused.
 ";
@@ -36,7 +46,8 @@ fn main() -> ExitCode {
         ["kernel"] => kernel().map(|()| true),
         ["kernel", "--if-possible"] => {
             let lacks = missing();
-            if lacks.is_empty() {
+            // A kernel of the cache needs no packages.
+            if lacks.is_empty() || matches!(Built::cached(), Ok(Some(_))) {
                 kernel().map(|()| true)
             } else {
                 eprintln!(
@@ -55,7 +66,15 @@ fn main() -> ExitCode {
             Ok(boots) => disk(boots).map(|()| true),
             Err(_) => return misused("how many boots?"),
         },
-        _ => return misused("kernel, modules or disk?"),
+        ["run", rest @ ..] => match run(rest) {
+            Ok(done) => done.map(|()| true),
+            Err(what) => return misused(&what),
+        },
+        ["faults", rest @ ..] => match faults(rest) {
+            Ok(done) => done.map(|()| true),
+            Err(what) => return misused(&what),
+        },
+        _ => return misused("kernel, modules, disk, run or faults?"),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -140,18 +159,136 @@ fn modules(wanted: &Wanted) -> Result<bool, Setup> {
     Ok(rows.iter().all(verified))
 }
 
+/// The wall's library, beside this program.
+fn library() -> Result<PathBuf, Setup> {
+    let program = std::env::current_exe().map_err(|cause| Setup::Io("/proc".into(), cause))?;
+    let library = program.with_file_name("libmullion_linux_wall.so");
+    match library.is_file() {
+        true => Ok(library),
+        false => Err(Setup::Build(format!("{} is not built", library.display()))),
+    }
+}
+
+/// The outer error is of the words.
+fn run(words: &[&str]) -> Result<Result<(), Setup>, String> {
+    let (mut work, mut is_plain) = (Work::default(), false);
+    let mut protection = Protection::ReadWrite;
+    let mut policies = Machine::own_policies();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().copied().ok_or(format!("{word} what?"));
+        match *word {
+            "--plain" => is_plain = true,
+            "--protection" => {
+                let level = value()?;
+                let both = [Protection::ReadWrite, Protection::Write];
+                let one = both.into_iter().find(|one| one.name() == level);
+                protection = one.ok_or("--protection is write or read-write")?;
+            }
+            "--policies" => policies = value()?.into(),
+            "--disk" => work.disks.push(value()?.into()),
+            "--script" => {
+                let file = value()?;
+                work.script =
+                    std::fs::read_to_string(file).map_err(|why| format!("{file}: {why}"))?;
+            }
+            option if option.starts_with('-') => return Err(format!("{option} is no option")),
+            name => work.modules.push(name.replace('-', "_")),
+        }
+    }
+    Ok(boot(&work, is_plain, protection, &policies))
+}
+
+fn boot(work: &Work, is_plain: bool, protection: Protection, policies: &Path) -> Result<(), Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder = built.build_folder().with_file_name("walled");
+    let machine = Machine::new(&built, &folder, policies)?;
+    let said = if is_plain {
+        machine.boot(work, Instead::Nothing)?
+    } else {
+        let place = folder.join(format!("run-{}", std::process::id()));
+        machine.wall(&work.modules, protection, &place, &mut |_| None)?;
+        let said = machine.boot(work, Instead::Walled(&place, &library()?));
+        let _gone = std::fs::remove_dir_all(&place);
+        said?
+    };
+    // A reader that has gone does not change what was seen.
+    let _gone = say(&said);
+    Ok(())
+}
+
+/// The outer error is of the words.
+fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
+    let (mut runs, mut from, mut to) = (40, 1, None);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().copied().ok_or(format!("{word} what?"));
+        let number = |text: &str| text.parse::<u64>().map_err(|why| format!("{text}: {why}"));
+        match *word {
+            "--runs" => runs = number(value()?)?,
+            "--from" => from = number(value()?)?,
+            "--to" => to = Some(PathBuf::from(value()?)),
+            other => return Err(format!("{other} is no option")),
+        }
+    }
+    let to = to.ok_or("--to FILE is missing")?;
+    Ok(try_faults(runs, from, &to))
+}
+
+fn try_faults(runs: u64, from: u64, to: &Path) -> Result<(), Setup> {
+    let io = |cause| Setup::Io(to.to_path_buf(), cause);
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder = built.build_folder().with_file_name("walled");
+    // Beside the modules of the sources as they are.
+    let own = folder.with_file_name("faults");
+    let machine = Machine::new(&built, &own, &Machine::own_policies())?;
+    let trials = Trials::new(&built, &machine, &library()?, &own);
+    let mut known = std::fs::read_to_string(to).unwrap_or_default();
+    let mut file = std::fs::File::options();
+    let mut file = file.create(true).append(true).open(to).map_err(io)?;
+    let seed_of = |line: &str| {
+        line.split(' ')
+            .next()
+            .and_then(|seed| seed.parse::<u64>().ok())
+    };
+    let mut seed = from;
+    let mut done = 0;
+    while done < runs {
+        let old = known.lines().find(|line| seed_of(line) == Some(seed));
+        let line = match old {
+            Some(line) => line.to_owned(),
+            None => {
+                let line = match trials.run(seed, Protection::ReadWrite)? {
+                    Some(trial) => trial.to_string(),
+                    None => format!("{seed} -"),
+                };
+                writeln!(file, "{line}").map_err(io)?;
+                known.push_str(&format!("{line}\n"));
+                line
+            }
+        };
+        done += u64::from(Trial::parse(&line).is_some());
+        seed += 1;
+    }
+    let in_range = |trial: &Trial| (from..seed).contains(&trial.seed);
+    let trials: Vec<Trial> = known.lines().filter_map(Trial::parse).collect();
+    let trials: Vec<Trial> = trials.into_iter().filter(in_range).collect();
+    // A reader that has gone does not change what was found.
+    let _gone = say(&table(&trials));
+    Ok(())
+}
+
 /// Times of the disk with plain and with walled modules, by turns.
 fn disk(boots: u32) -> Result<(), Setup> {
     let built = Built::cached()?;
     let built =
         built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
     let folder = built.build_folder().with_file_name("walled");
-    let program = std::env::current_exe().map_err(|cause| Setup::Io("/proc".into(), cause))?;
-    let library = program.with_file_name("libmullion_linux_wall.so");
-    if !library.is_file() {
-        let what = format!("{} is not built", library.display());
-        return Err(Setup::Build(what));
-    }
+    let library = library()?;
     let disk = Disk::new(&built, &folder)?;
     let mut text = format!(
         "{:10} {:10} {:>12} {:>12}\n",

@@ -14,8 +14,14 @@ use std::process::Command;
 /// The first argument with which [`Maker`] starts its own program as a compiler.
 pub(crate) const COMPILE: &str = "--as-compiler";
 
-/// A header that is found before the kernel's own with this name.
-const BITS: &str = include_str!("../include/asm/bitops.h");
+/// Headers that are found before the kernel's own with these names.
+const HEADERS: [(&str, &str); 2] = [
+    ("bitops.h", include_str!("../include/asm/bitops.h")),
+    (
+        "thread_info.h",
+        include_str!("../include/asm/thread_info.h"),
+    ),
+];
 
 /// Sections of the kernel's own whose names the linker script of modules takes for something else.
 const RENAMED: [(&str, &str); 5] = [
@@ -73,8 +79,10 @@ impl<'b> Maker<'b> {
     pub fn new(built: &'b Built, folder: &Path) -> Result<Maker<'b>, Setup> {
         let headers = folder.join("include/asm");
         fs::create_dir_all(&headers).map_err(at(&headers))?;
-        let bits = headers.join("bitops.h");
-        fs::write(&bits, BITS).map_err(at(&bits))?;
+        for (name, text) in HEADERS {
+            let header = headers.join(name);
+            fs::write(&header, text).map_err(at(&header))?;
+        }
         let program = std::env::current_exe().map_err(at(Path::new("/proc")))?;
         Ok(Maker {
             built,
@@ -188,10 +196,11 @@ impl<'b> Maker<'b> {
     /// # Errors
     /// Files or programs fail; a module that cannot be made is an outcome.
     pub fn make(&self, module: &Module, protection: Protection) -> Result<Row, Setup> {
-        self.make_with(module, protection, &mut |_| None)
+        self.make_with(module, protection, &[], &mut |_| None)
     }
 
-    /// As [`make`](Self::make); `source` may name another file in the place of one of the module's sources.
+    /// As [`make`](Self::make). `named` are functions of which a policy speaks: those that are static in the source get names
+    /// that can be found. `source` may name another file in the place of one of the module's sources.
     ///
     /// # Errors
     /// As there.
@@ -199,6 +208,7 @@ impl<'b> Maker<'b> {
         &self,
         module: &Module,
         protection: Protection,
+        named: &[&str],
         source: &mut dyn FnMut(&str) -> Option<PathBuf>,
     ) -> Result<Row, Setup> {
         let row = |outcome| Row {
@@ -223,12 +233,12 @@ impl<'b> Maker<'b> {
                 None => return Ok(row(Outcome::NotMade(format!("{object} is assembler text")))),
             }
         }
-        let key = self.key(&steps)?;
+        let key = self.key(&steps, named)?;
         let key_place = place.with_extension("key");
         let known = place.is_file() && fs::read_to_string(&key_place).is_ok_and(|old| old == key);
         if !known {
             let _absent = fs::remove_file(&key_place);
-            if let Some(why) = self.compile(&steps, protection, &place)? {
+            if let Some(why) = self.compile(&steps, protection, named, &place)? {
                 return Ok(row(Outcome::NotMade(why)));
             }
             fs::write(&key_place, key).map_err(at(&key_place))?;
@@ -252,8 +262,8 @@ impl<'b> Maker<'b> {
     }
 
     /// All that a module depends on, but for headers.
-    fn key(&self, steps: &[(Compilation, PathBuf)]) -> Result<String, Setup> {
-        let mut key = format!("{}\n", self.base);
+    fn key(&self, steps: &[(Compilation, PathBuf)], named: &[&str]) -> Result<String, Setup> {
+        let mut key = format!("{}\n{}\n", self.base, named.join(" "));
         for (step, _) in steps {
             let source = self.built.build_folder().join(&step.source);
             key.push_str(&digest(&source)?);
@@ -268,6 +278,7 @@ impl<'b> Maker<'b> {
         &self,
         steps: &[(Compilation, PathBuf)],
         protection: Protection,
+        named: &[&str],
         place: &Path,
     ) -> Result<Option<String>, Setup> {
         for (step, object) in steps {
@@ -283,6 +294,9 @@ impl<'b> Maker<'b> {
             let mut command = Command::new("objcopy");
             for (old, new) in RENAMED {
                 command.arg("--rename-section").arg(format!("{old}={new}"));
+            }
+            for name in named {
+                command.arg(format!("--globalize-symbol={name}"));
             }
             command.arg(object);
             if let Some(why) = run(&mut command)? {

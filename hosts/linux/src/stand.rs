@@ -1,11 +1,9 @@
-//! The module that stands for a walled one. It is an ordinary module with the same name and the same exports, each of
-//! which is a jump to the kernel's `mullion_enter` with its slot. kbuild makes it, and the kernel's own loader loads
-//! it.
+//! The module that stands for a walled one: an ordinary module with the same name and the same exports, each of which is
+//! a jump to the walled module's gate. kbuild makes it, and the kernel's own loader loads it.
 
 use crate::kernel::{Built, Setup, at};
 use crate::modules::{Maker, Module};
 use mullion_word_policy::File;
-use mullion_word_runtime::ErrorValue;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,27 +13,21 @@ use std::process::Stdio;
 /// offered: nobody has said what the module may touch in their calls.
 ///
 /// # Errors
-/// The policy is wrong, or kbuild fails.
+/// The policy asks for what is not done, or kbuild fails.
 pub fn stand(
     built: &Built,
     maker: &Maker<'_>,
     module: &Module,
-    policy: &str,
+    file: &File,
     folder: &Path,
 ) -> Result<PathBuf, Setup> {
-    let file = File::parse(policy);
-    let file = file.map_err(|why| Setup::Build(format!("{}.toml: {why}", module.name)))?;
     if let Some((name, _)) = file.exports.iter().find(|(_, one)| one.call.stacked != 0) {
         let why = format!("{name}: arguments on the stack do not come through");
         return Err(Setup::Build(why));
     }
     let mut exports = maker.exports(module)?;
     exports.retain(|(name, _)| file.exports.contains_key(name));
-    let error = |name: &str| {
-        let own = file.exports.get(name).and_then(|export| export.error);
-        own.or(file.error).unwrap_or_default()
-    };
-    let text = text(&module.name, &exports, error);
+    let text = text(&module.name, &exports);
     let work = folder.join(format!("{}.stand", module.name));
     fs::create_dir_all(&work).map_err(at(&work))?;
     let write = |name: &str, text: &str| {
@@ -58,7 +50,7 @@ pub fn stand(
 }
 
 /// The source of such a module.
-fn text(name: &str, exports: &[(String, bool)], error: impl Fn(&str) -> ErrorValue) -> String {
+fn text(name: &str, exports: &[(String, bool)]) -> String {
     let mut text = format!(
         "// SPDX-License-Identifier: GPL-2.0\n/* Stands for {name}, which is behind a wall. */\n\
          #include <linux/module.h>\n#include <asm/mullion.h>\n\n\
@@ -66,7 +58,7 @@ fn text(name: &str, exports: &[(String, bool)], error: impl Fn(&str) -> ErrorVal
     );
     // Writing to a string cannot fail.
     for (name, _) in exports {
-        let _ = writeln!(text, "\t{{ 0, {}, \"{name}\" }},", error(name).integer);
+        let _ = writeln!(text, "\t{{ 0, \"{name}\" }},");
     }
     text.push_str("};\n");
     for (at, (name, gpl)) in exports.iter().enumerate() {
@@ -75,7 +67,7 @@ fn text(name: &str, exports: &[(String, bool)], error: impl Fn(&str) -> ErrorVal
             text,
             "\nextern void {name}(void);\n\
              asm(\"\t.text\\n\t.globl {name}\\n\t.type {name}, @function\\n{name}:\\n\"\n\
-             \x20   \"\tmovabs $slots + {at} * 24, %r11\\n\tmovabs $mullion_enter, %r10\\n\tjmp *%r10\\n\"\n\
+             \x20   \"\tmovabs $slots + {at} * 16, %r11\\n\tjmp *(%r11)\\n\"\n\
              \x20   \"\t.size {name}, .-{name}\\n\");\n\
              EXPORT_SYMBOL{ending}({name});\n"
         );

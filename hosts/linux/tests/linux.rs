@@ -3,7 +3,9 @@
 //! gcc calls this very program as its assembler and linker, so it has a `main` of its own. The kernel is made by
 //! `make linux`: without it this test says so, and `MULLION_REQUIRE_LINUX` makes that a failure.
 
-use mullion_linux::{ALGORITHMS, Built, Disk, Instead, Protection, tool};
+use mullion_linux::{
+    ALGORITHMS, Built, Disk, Instead, Machine, Protection, Work, fresh_disk, is_sound, tool,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
@@ -43,6 +45,11 @@ fn main() -> ExitCode {
         walled_modules_do_the_same(&disk, algorithm, &scratch.path().join(algorithm));
     }
     a_wild_store_is_refused_and_the_kernel_goes_on(&built, &disk, &scratch.path().join("wild"));
+    let made = scratch.path().join("made");
+    let machine = Machine::new(&built, &made, &Machine::own_policies()).expect("a build");
+    hashes_and_ciphers_pass_the_kernel_s_own_tests(&machine, &scratch.path().join("crypto"));
+    a_file_system_does_its_work(&machine, &scratch.path().join("ext2"));
+    a_file_system_that_stores_elsewhere_is_stopped(&machine, &scratch.path().join("stops"));
     println!("the kernel boots, and its walled modules work");
     ExitCode::SUCCESS
 }
@@ -119,6 +126,116 @@ fn a_wild_store_is_refused_and_the_kernel_goes_on(built: &Built, disk: &Disk<'_>
         &[
             "init: mark /dev/zram0: 64 KiB, 0 failed, 0 wrong",
             "init: show /proc/sys/kernel/panic: 77",
+        ],
+    );
+}
+
+/// The kernel tests an algorithm when it is registered, in another task than the one that loads the module.
+fn hashes_and_ciphers_pass_the_kernel_s_own_tests(machine: &Machine<'_>, folder: &Path) {
+    const HASHES: [&str; 2] = ["md5", "xxhash_generic"];
+    const CIPHERS: [&str; 2] = ["blowfish_generic", "tea"];
+    let modules = ["cryptomgr"].iter().chain(&HASHES).chain(&CIPHERS);
+    let work = Work {
+        modules: modules.map(|name| (*name).to_owned()).collect(),
+        script: "show /proc/crypto\n".to_owned(),
+        ..Work::default()
+    };
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut |_| None);
+    // With what one of the ciphers has in a module of its own.
+    assert_eq!(
+        walled.expect("modules").len(),
+        HASHES.len() + CIPHERS.len() + 1
+    );
+    let library = library();
+    let said = machine.boot(&work, Instead::Walled(folder, &library));
+    let said = said.expect("a boot");
+    for module in HASHES.iter().chain(&CIPHERS) {
+        let begin = format!("module       : {module}\n");
+        let entries: Vec<&str> = said.split(&begin).skip(1).collect();
+        assert!(!entries.is_empty(), "no {module} in:\n{said}");
+        for entry in entries {
+            let own = entry.split("module       :").next().unwrap_or_default();
+            assert!(own.contains("selftest     : passed"), "{module}: {said}");
+        }
+        expect(&said, &[&format!("mullion: {module} is at")]);
+    }
+    expect(&said, &["init: ends"]);
+    assert!(!said.contains("Access in"), "{said}");
+}
+
+/// Files, links and names that change, on a disk that is mounted twice; the programs of the system find it sound.
+fn file_system_work(disk: &Path) -> Work {
+    fresh_disk(disk).expect("mke2fs");
+    Work {
+        modules: vec!["ext2".to_owned()],
+        script: "mount ext2 /dev/ubda /mnt\ntree /mnt 20\numount /mnt\nmount ext2 /dev/ubda /mnt\n\
+                 look /mnt 20\numount /mnt\nrmmod ext2\ninsmod ext2\nshow /proc/sys/kernel/panic\n"
+            .to_owned(),
+        disks: vec![disk.to_path_buf()],
+        ..Work::default()
+    }
+}
+
+fn a_file_system_does_its_work(machine: &Machine<'_>, folder: &Path) {
+    let place = folder.join("walled");
+    let disk = folder.join("disk");
+    fs::create_dir_all(&place).expect("a folder");
+    let work = file_system_work(&disk);
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, &place, &mut |_| None);
+    assert_eq!(walled.expect("modules").len(), 1);
+    let said = machine.boot(&work, Instead::Walled(&place, &library()));
+    let said = said.expect("a boot");
+    expect(
+        &said,
+        &[
+            "init: tree /mnt: 80 files, 0 failed, 0 wrong",
+            "init: look /mnt: 80 files, 0 failed, 0 wrong",
+            "init: rmmod ext2: done",
+            "init: ends",
+        ],
+    );
+    assert!(!said.contains("Access in"), "{said}");
+    assert!(is_sound(&disk).expect("e2fsck"), "{said}");
+}
+
+/// A file system whose lookups write to a variable of the kernel is stopped when it first does.
+fn a_file_system_that_stores_elsewhere_is_stopped(machine: &Machine<'_>, folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder");
+    let disk = folder.join("disk");
+    let mut work = file_system_work(&disk);
+    work.script =
+        "mount ext2 /dev/ubda /mnt\nshow /mnt/nothing\nshow /proc/sys/kernel/panic\n".to_owned();
+    let changed = folder.join("namei.c");
+    let mut wild = |source: &str| {
+        if !source.ends_with("/ext2/namei.c") {
+            return None;
+        }
+        let from = Path::new(source)
+            .parent()
+            .expect("a folder")
+            .display()
+            .to_string();
+        let text = fs::read_to_string(source).expect("the source");
+        let body = "if (dentry->d_name.len > EXT2_NAME_LEN)";
+        assert!(text.contains(body), "{text}");
+        let text = text
+            .replacen(body, &format!("panic_timeout = 77;\n{body}"), 1)
+            .replace("#include \"", &format!("#include \"{from}/"));
+        fs::write(&changed, format!("#include <linux/panic.h>\n{text}")).expect("a file");
+        Some(changed.clone())
+    };
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut wild);
+    walled.expect("modules");
+    let said = machine.boot(&work, Instead::Walled(folder, &library()));
+    let said = said.expect("a boot");
+    expect(
+        &said,
+        &[
+            "init: mount ext2: done",
+            "mullion: ext2: Access in ",
+            "namei.c:",
+            "init: show /mnt/nothing: Input/output error",
+            "init: show /proc/sys/kernel/panic: -1",
         ],
     );
 }

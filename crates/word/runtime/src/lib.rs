@@ -20,6 +20,7 @@ mod core;
 mod demand;
 mod domain;
 mod fault;
+mod fibre;
 mod fork;
 mod gates;
 mod holder;
@@ -53,6 +54,7 @@ mod watchdog;
 mod world;
 
 pub use core::{Domain, EndError};
+pub use fibre::Kept;
 pub use host::{Granted, Host, PreparedGrant};
 pub use instance::{Instance, InstanceError};
 pub use lease::{Grantee, Lease, caller, calling};

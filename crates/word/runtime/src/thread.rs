@@ -7,7 +7,7 @@
 //! ```
 
 use crate::core::{Core, Principal, Record, SeatAt};
-use crate::gates::{Frame, Here, Inner, Seat, here};
+use crate::gates::{Frame, HOST_RESERVE, Here, Inner, Seat, here};
 use crate::holder::Holder;
 use crate::memory::{PAGE, lock};
 use crate::rights::ROOT;
@@ -136,6 +136,24 @@ struct Place {
 /// Threads that live, for the watchdog.
 pub(crate) static CLOCKS: Mutex<Vec<Arc<Clock>>> = Mutex::new(Vec::new());
 
+/// The size of the host's stacks, to which they are aligned, if it switches fibres itself (`fibre.rs`); otherwise 0.
+pub(crate) static FIBRES: AtomicU64 = AtomicU64::new(0);
+
+fn has_fibres() -> bool {
+    FIBRES.load(Ordering::Relaxed) != 0
+}
+
+/// What a module's calls leave of a fibre's stack at least.
+const ROOM: u64 = 16 << 10;
+
+/// What takes the place of [`stack_low`] for the stack that is in use.
+fn fibre_low() -> u64 {
+    let mark = 0u8;
+    let low = (&raw const mark as u64) & !(FIBRES.load(Ordering::Relaxed) - 1);
+    // Gates compare with a reserve that is larger than such a stack.
+    low.wrapping_add(ROOM).wrapping_sub(HOST_RESERVE)
+}
+
 struct Owner(*mut Thread);
 
 thread_local! {
@@ -207,7 +225,10 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
                 .memory
                 .map(block.alternate(), ALTERNATE + SEATS, both)
         })
-        .and_then(|()| alternate_on(block.alternate()))
+        .and_then(|()| match has_fibres() {
+            true => Ok(()),
+            false => alternate_on(block.alternate()),
+        })
         .and_then(|()| signals::open());
     if let Err(error) = made {
         private.give(block.0);
@@ -237,12 +258,18 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         seats: Vec::new(),
     }));
     // A thread that has ended its thread-locals already keeps what it has: `try_with` fails.
-    let _kept = OWNER.try_with(|owner| *owner.borrow_mut() = Some(Owner(thread)));
+    // The host says when a fibre ends.
+    if !has_fibres() {
+        let _kept = OWNER.try_with(|owner| *owner.borrow_mut() = Some(Owner(thread)));
+    }
     // SAFETY: it is the calling thread's, and no gate runs.
     unsafe {
         (*here).control = top;
         (*here).limit = limit;
-        (*here).host_low = stack_low();
+        (*here).host_low = match has_fibres() {
+            true => fibre_low(),
+            false => stack_low(),
+        };
         (*here).seats = seats;
     }
     Ok(thread)
@@ -251,7 +278,9 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
 /// Sees to it that calls in this thread can be ended, whatever the host has done to its signals since its first call.
 pub(crate) fn prepare() -> io::Result<()> {
     let thread = this()?;
-    alternate_on(thread.private.alternate())?;
+    if !has_fibres() {
+        alternate_on(thread.private.alternate())?;
+    }
     signals::open()
 }
 

@@ -1,12 +1,31 @@
 //! What the kernel lets the library ask of it.
 
-use std::ffi::{CString, c_char, c_ulong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
 
 /// `struct mullion_kernel` of the patch.
 #[repr(C)]
 pub struct Functions {
     symbol: extern "C" fn(*const c_char, *mut c_void) -> c_ulong,
     say: extern "C" fn(*const c_char),
+    object: extern "C" fn(c_ulong, *mut Found) -> c_int,
+    grants: extern "C" fn(c_ulong, c_ulong),
+}
+
+/// `struct mullion_object` of the patch.
+#[repr(C)]
+struct Found {
+    start: c_ulong,
+    bytes: c_ulong,
+    kind: [c_char; 64],
+}
+
+/// Something of the kernel's that has bounds: an object of a cache, a page, a variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+    /// The name of its cache, `page.ext2`, `variable.jiffies`.
+    pub(crate) kind: String,
 }
 
 /// The same, for the library's own use.
@@ -23,6 +42,31 @@ impl Kernel {
         let name = CString::new(name).ok()?;
         let found = (self.0.symbol)(name.as_ptr(), of);
         (found != 0).then_some(found as usize)
+    }
+
+    /// What is at an address. None: the kernel knows no bounds there, or nobody may be granted it.
+    pub(crate) fn object(self, address: u64) -> Option<Object> {
+        let mut found = Found {
+            start: 0,
+            bytes: 0,
+            kind: [0; 64],
+        };
+        let nothing = (self.0.object)(address, &raw mut found);
+        // SAFETY: the kernel has ended the name with a zero within its 64 bytes.
+        let kind = unsafe { CStr::from_ptr(found.kind.as_ptr()) };
+        (nothing == 0 && found.bytes != 0).then(|| Object {
+            start: found.start,
+            bytes: found.bytes,
+            // As policies can write it.
+            kind: kind
+                .to_string_lossy()
+                .replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "_"),
+        })
+    }
+
+    /// The kernel is to tell when this memory is freed.
+    pub(crate) fn grants(self, object: &Object) {
+        (self.0.grants)(object.start, object.bytes);
     }
 
     /// Lines for the kernel's log.

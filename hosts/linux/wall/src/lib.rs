@@ -7,15 +7,17 @@
 //!   kernel ──► mullion_linux_function ──► a gate, which the kernel calls as any other function
 //! ```
 //!
-//! The kernel is one thread of its host process. It calls everything here, and every gate, with its interrupts held. So
-//! one thread of the kernel at a time is in here, and goes out again before another one runs.
+//! The kernel is one thread of its host process, and its tasks are fibres of that. They switch only in the kernel's own
+//! code: so one task at a time is in here, and goes out again before another one runs. Handlers of interrupts do not come here.
 
+mod allocators;
 mod kernel;
 mod load;
+mod rights;
 mod signals;
 
 use crate::kernel::{Functions, Kernel};
-use mullion_word::runtime::{Domain, Host};
+use mullion_word::runtime::{Domain, Host, Kept};
 use std::ffi::{CStr, OsStr, c_char, c_int, c_ulong, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -43,19 +45,24 @@ impl Wall {
 /// Begins. Modules and policies are in `folder`; `functions` are the kernel's.
 ///
 /// # Safety
-/// `folder` ends with a zero. `functions` stays as long as the process, and so do the functions that it names.
+/// `folder` ends with a zero. `functions` stays as long as the process, and so do the functions that it names. Tasks have
+/// stacks of `stack` bytes, and are switched as [`Host::fibres`] wants it. `here` may be written.
 // SAFETY: the kernel looks for this name in the library that it opens, and nothing else has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mullion_linux_start(
     folder: *const c_char,
     functions: *const Functions,
+    stack: c_ulong,
+    here: *mut *mut Kept,
 ) -> c_int {
     // SAFETY: the caller's `folder` ends with a zero, and its functions stay.
     let (folder, kernel) = unsafe { (CStr::from_ptr(folder), Kernel::new(&*functions)) };
     let folder = Path::new(OsStr::from_bytes(folder.to_bytes())).to_path_buf();
-    // The kernel's only thread gets its stacks now, and not with its first call.
     let begin = || -> Result<Host, Box<dyn std::error::Error>> {
         let host = signals::blocked(Host::new)?;
+        // SAFETY: the kernel's tasks have such stacks, and it copies what is here at each switch.
+        unsafe { here.write(host.fibres(stack)) };
+        // The task that runs gets its stacks now, and the thread its signals.
         host.prepare_thread()?;
         Ok(host)
     };
@@ -116,7 +123,7 @@ pub unsafe extern "C" fn mullion_linux_load(
     0
 }
 
-/// The gate of an exported function, or null.
+/// The gate of an exported function; null if there is none, or if the module was ended.
 ///
 /// # Safety
 /// `name` ends with a zero.
@@ -126,6 +133,7 @@ pub unsafe extern "C" fn mullion_linux_function(domain: c_ulong, name: *const c_
     // SAFETY: the caller's name ends with a zero.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     let domain = WALL.get().and_then(|wall| wall.domain(domain));
+    let domain = domain.filter(|domain| !domain.is_ended());
     let found = domain.and_then(|domain| domain.function(&name));
     found.map_or(0, |gate| gate as usize)
 }
@@ -140,8 +148,29 @@ pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
     else {
         return -libc::EINVAL;
     };
+    rights::ended(&found);
     match found.unload() {
         Ok(()) => 0,
         Err(error) => refuse(wall.kernel, &error, libc::EBUSY),
+    }
+}
+
+/// Takes memory that the kernel frees from all modules.
+// SAFETY: the kernel looks for this name in the library that it opens, and nothing else has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn mullion_linux_freed(start: c_ulong, bytes: c_ulong) {
+    rights::freed(start, bytes);
+}
+
+/// A task is no more.
+///
+/// # Safety
+/// `kept` is what the kernel has kept of it, and it is not put back.
+// SAFETY: the kernel looks for this name in the library that it opens, and nothing else has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mullion_linux_end(kept: *mut Kept) {
+    if let Some(wall) = WALL.get() {
+        // SAFETY: as the caller says.
+        unsafe { wall.host.end_fibre(&mut *kept) };
     }
 }

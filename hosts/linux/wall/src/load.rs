@@ -1,5 +1,7 @@
 //! From a module's file and its policy to a domain.
 
+use crate::allocators::{ALL, Mediated};
+use crate::rights::{Kinds, on_demand};
 use crate::{Wall, signals};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
@@ -34,21 +36,43 @@ pub(crate) enum Refused {
 /// Makes a domain of the module with this name; `of` is the kernel's own structure of it.
 pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, Refused> {
     let folder = wall.folder.clone();
-    let (module, policy) = signals::aside(|| prepare(&folder, name))??;
+    let (module, mut policy, kinds, mediated) = signals::aside(|| prepare(&folder, name))??;
+    for one in mediated {
+        if let Some(address) = wall.kernel.symbol(one.name, of) {
+            one.settle(address);
+            // SAFETY: the mediator stays as long as the library, which is never closed, and takes any arguments.
+            policy = unsafe { policy.offer(one.name, one.mediator as usize, None) };
+        }
+    }
     let mut resolve = |symbol: &str| wall.kernel.symbol(symbol, of);
-    Ok(wall.host.load_with(&module, policy, &mut resolve)?)
+    let domain = wall.host.load_with(&module, policy, &mut resolve)?;
+    on_demand(wall.host, wall.kernel, domain, kinds, name.to_owned());
+    wall.kernel
+        .say(&format!("{name} is at {:#x}", domain.base()));
+    Ok(domain)
 }
+
+/// What a policy says: of functions, of kinds of objects, and which allocators it names.
+type Prepared = (Arc<Module>, Policy, Kinds, Vec<&'static Mediated>);
 
 fn read(path: PathBuf) -> Result<Vec<u8>, Refused> {
     fs::read(&path).map_err(|cause| Refused::Read(path, cause))
 }
 
 /// What needs nothing of the kernel, and a large stack.
-fn prepare(folder: &Path, name: &str) -> Result<(Arc<Module>, Policy), Refused> {
+fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
     let text = read(folder.join(name).with_extension("toml"))?;
     let file = File::parse(&String::from_utf8_lossy(&text))?;
     let described = [File::parse(INTERFACE)?];
-    let policy = Interface::new(&described).policy(&file)?;
+    let mut policy = Interface::new(&described).policy(&file)?;
+    // Functions whose arguments nobody looks at; the kernel does with them what it does for any module.
+    let list = |group: &str| file.groups.get(group).into_iter().flatten();
+    for function in list("trusts") {
+        policy = policy.allow(function);
+    }
+    let named = |one: &&Mediated| list("allocates").any(|name| name == one.name);
+    let mediated = ALL.iter().filter(named).collect();
     let bytes = read(folder.join(name).with_extension("so"))?;
-    Ok((mullion_word::module(name, bytes)?, policy))
+    let module = mullion_word::module(name, bytes)?;
+    Ok((module, policy, Kinds::of(&file), mediated))
 }

@@ -1,0 +1,150 @@
+//! Rights to the kernel's objects: given when a check asks for them, taken back when the object is freed.
+//!
+//! ```text
+//!   check refuses ──► the kernel: which object is there? ──► its kind is in the policy ──► granted
+//!   the module allocates ──► its object ─────────────────────────────────────────────────► granted
+//!   kfree, kmem_cache_free, pages go back ──► freed ─────────────────────────────────────► taken from all modules
+//! ```
+//!
+//! A policy's `[group]` has lists of kinds, as the kernel names them (`mullion_object` of the patch): `reads` and `writes`.
+
+use crate::kernel::{Kernel, Object};
+use mullion_word::runtime::{Domain, Granted, Host};
+use mullion_word_policy::File;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a policy says of kinds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kinds {
+    reads: BTreeSet<String>,
+    writes: BTreeSet<String>,
+    /// What is not there is told and granted: for a run that writes a policy.
+    learns: bool,
+}
+
+impl Kinds {
+    pub(crate) fn of(file: &File) -> Kinds {
+        let list = |name: &str| -> BTreeSet<String> {
+            let found = file.groups.get(name).into_iter().flatten();
+            found.cloned().collect()
+        };
+        Kinds {
+            reads: list("reads"),
+            writes: list("writes"),
+            learns: file.groups.contains_key("learn"),
+        }
+    }
+
+    /// Whether an object may be written; none: not even read.
+    fn right(&self, kind: &str) -> Option<bool> {
+        match (self.writes.contains(kind), self.reads.contains(kind)) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        }
+    }
+}
+
+/// What was granted of an object: to which module, and whether to write.
+struct Grants {
+    bytes: u64,
+    all: Vec<(u32, bool, Granted)>,
+}
+
+/// By the address where the object begins.
+static OBJECTS: Mutex<BTreeMap<u64, Grants>> = Mutex::new(BTreeMap::new());
+
+fn objects() -> MutexGuard<'static, BTreeMap<u64, Grants>> {
+    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn grant(host: Host, kernel: Kernel, domain: &Domain, object: &Object, write: bool) -> bool {
+    let (start, bytes) = (object.start as usize, object.bytes as usize);
+    // SAFETY: the policy gives the module this object, and what it writes there is the kernel's risk.
+    let Ok(granted) = (unsafe { host.grant_for(domain, start, bytes, write) }) else {
+        return false;
+    };
+    kernel.grants(object);
+    let mut objects = objects();
+    let grants = objects.entry(object.start).or_insert_with(|| Grants {
+        bytes: object.bytes,
+        all: Vec::new(),
+    });
+    grants.bytes = grants.bytes.max(object.bytes);
+    grants.all.push((domain.id().get(), write, granted));
+    true
+}
+
+/// Lets the module ask.
+pub(crate) fn on_demand(host: Host, kernel: Kernel, domain: Domain, kinds: Kinds, name: String) {
+    let told: Mutex<BTreeSet<(String, bool)>> = Mutex::default();
+    domain.on_demand(move |address, _, write| {
+        let Some(object) = kernel.object(address) else {
+            return false;
+        };
+        let right = kinds.right(&object.kind);
+        let is_enough = right == Some(true) || right == Some(false) && !write;
+        if !is_enough {
+            if !kinds.learns {
+                return false;
+            }
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.insert((object.kind.clone(), write)) {
+                let list = if write { "writes" } else { "reads" };
+                kernel.say(&format!("learn {name}: {list} {}", object.kind));
+            }
+        }
+        grant(host, kernel, &domain, &object, write || right == Some(true))
+    });
+}
+
+/// The object at an address becomes the module's, which has allocated it. Nothing happens for what is no object.
+pub(crate) fn allocated(host: Host, kernel: Kernel, domain: &Domain, address: u64) {
+    if let Some(object) = kernel.object(address) {
+        grant(host, kernel, domain, &object, true);
+    }
+}
+
+/// Whether an object that begins there was granted to the module, to write.
+pub(crate) fn may_write(domain: &Domain, address: u64) -> bool {
+    let id = domain.id().get();
+    let objects = objects();
+    let grants = objects.get(&address);
+    grants.is_some_and(|grants| {
+        let mut all = grants.all.iter();
+        all.any(|(of, write, _)| *of == id && *write)
+    })
+}
+
+/// A module has ended, and what it was granted is not kept for it.
+pub(crate) fn ended(domain: &Domain) {
+    let id = domain.id().get();
+    let mut gone = Vec::new();
+    objects().retain(|_, grants| {
+        let (own, others) = std::mem::take(&mut grants.all)
+            .into_iter()
+            .partition(|(of, _, _)| *of == id);
+        let _: &Vec<(u32, bool, Granted)> = &own;
+        grants.all = others;
+        gone.extend(own);
+        !grants.all.is_empty()
+    });
+    Granted::end_all(gone.into_iter().map(|(_, _, granted)| granted).collect());
+}
+
+/// Takes what lies there from all modules.
+pub(crate) fn freed(start: u64, bytes: u64) {
+    let gone: Vec<Granted> = {
+        let mut objects = objects();
+        let end = start.saturating_add(bytes);
+        let before = objects.range(..start).next_back();
+        let reaches = before.filter(|(at, grants)| **at + grants.bytes > start);
+        let first = reaches.map_or(start, |(at, _)| *at);
+        let keys: Vec<u64> = objects.range(first..end).map(|(at, _)| *at).collect();
+        let grants = keys.iter().filter_map(|at| objects.remove(at));
+        let all = grants.flat_map(|grants| grants.all);
+        all.map(|(_, _, granted)| granted).collect()
+    };
+    Granted::end_all(gone);
+}
