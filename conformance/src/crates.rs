@@ -52,6 +52,8 @@ struct Suite {
     #[serde(default)]
     quick: bool,
     targets: Vec<String>,
+    /// Why it is not run, unless `--only` names it.
+    left_out: Option<String>,
     /// Its `Cargo.lock` names a release that is gone: Cargo chooses anew.
     #[serde(default)]
     relock: bool,
@@ -116,6 +118,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     let (mut same, mut sums, mut notes) = (true, [0; 5], Vec::new());
     for suite in chosen {
+        if let Some(reason) = &suite.left_out
+            && options.only.is_empty()
+        {
+            notes.push(format!("{}: left out: {reason}", suite.name));
+            continue;
+        }
         let source = sources.get(&suite.name);
         let source = source.with_context(|| format!("{} is no dependency", suite.name))?;
         let row = match one(options, suite, source) {

@@ -108,6 +108,8 @@ enum When {
     Is(u8, u32),
     /// None but these bits.
     Within(u8, u32),
+    /// As `mmap`: nothing is made to run, and no file is mapped.
+    Anonymous,
     /// This process.
     Own(u8),
 }
@@ -142,7 +144,7 @@ const CALLS: &[(i64, &str, When)] = &[
     (16, "ioctl", When::Is(1, IS_TERMINAL[0])),
     (16, "ioctl", When::Is(1, IS_TERMINAL[1])),
     (3, "close", When::Always),
-    (9, "mmap", When::Within(2, RIGHTS)),
+    (9, "mmap", When::Anonymous),
     (10, "mprotect", When::Within(2, RIGHTS)),
     (11, "munmap", When::Always),
     (12, "brk", When::Always),
@@ -181,15 +183,21 @@ fn rules() -> anyhow::Result<BTreeMap<i64, Vec<SeccompRule>>> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for (number, _, when) in CALLS {
         let known = rules.entry(*number).or_default();
-        let (place, operation, value) = match *when {
+        let conditions = match *when {
             When::Always => continue,
-            When::Stream => (0, Le, 2),
-            When::Is(place, value) => (place, Eq, value.into()),
-            When::Within(place, bits) => (place, MaskedEq(u64::from(!bits)), 0),
-            When::Own(place) => (place, Eq, std::process::id().into()),
+            When::Stream => vec![(0, Le, 2)],
+            When::Is(place, value) => vec![(place, Eq, value.into())],
+            When::Within(place, bits) => vec![(place, MaskedEq(u64::from(!bits)), 0)],
+            When::Anonymous => vec![
+                (2, MaskedEq(u64::from(!RIGHTS)), 0),
+                (4, Eq, u32::MAX.into()),
+            ],
+            When::Own(place) => vec![(place, Eq, std::process::id().into())],
         };
-        let condition = SeccompCondition::new(place, Dword, operation, value)?;
-        known.push(SeccompRule::new(vec![condition])?);
+        let conditions = conditions
+            .into_iter()
+            .map(|(place, operation, value)| SeccompCondition::new(place, Dword, operation, value));
+        known.push(SeccompRule::new(conditions.collect::<Result<_, _>>()?)?);
     }
     Ok(rules)
 }
