@@ -130,7 +130,7 @@ pub(crate) fn ended(domain: &Domain) {
         gone.extend(own);
         !grants.all.is_empty()
     });
-    Granted::end_all(gone.into_iter().map(|(_, _, granted)| granted).collect());
+    Granted::end_all(gone.into_iter().map(|(_, _, granted)| granted));
 }
 
 /// Takes what lies there from all modules.

@@ -79,14 +79,30 @@ pub(super) fn close() -> anyhow::Result<()> {
         .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
         .and_then(|rules| rules.create()?.restrict_self())
         .context("Landlock")?;
-    // Linux shows the filter no argument of `clone3`. Refused so, the C library calls `clone`.
-    let absent = SeccompAction::Errno(Errno::NOSYS.raw_os_error().unsigned_abs());
-    let clone3 = BTreeMap::from([(CLONE3, Vec::new())]);
-    let clone3 = filter(clone3, absent, SeccompAction::Allow)?;
-    let calls = filter(rules()?, SeccompAction::Allow, SeccompAction::KillProcess)?;
-    apply_filter_all_threads(&clone3)?;
-    apply_filter_all_threads(&calls)?;
+    for each in filters(SeccompAction::KillProcess)? {
+        apply_filter_all_threads(&each)?;
+    }
     Ok(())
+}
+
+/// What is asked of the system from here on. The strictest answer counts.
+fn filters(refused: SeccompAction) -> anyhow::Result<[BpfProgram; 3]> {
+    let answer = |call: i64, error: Errno| {
+        let error = SeccompAction::Errno(error.raw_os_error().unsigned_abs());
+        filter(
+            BTreeMap::from([(call, Vec::new())]),
+            error,
+            SeccompAction::Allow,
+        )
+    };
+    Ok([
+        // Linux shows the filter no argument of `clone3`. Refused so, the C library calls `clone`.
+        answer(CLONE3, Errno::NOSYS)?,
+        // The streams are the caller's own files, as its shell has opened them. Who could go back in one would write over
+        // what others have written there. As for a pipe, there is no place to go to.
+        answer(SEEK, Errno::SPIPE)?,
+        filter(rules()?, SeccompAction::Allow, refused)?,
+    ])
 }
 
 /// A filter that does one thing with these calls, and another with all others.
@@ -116,6 +132,7 @@ enum When {
 
 /// Numbers on x86-64, which do not change.
 const CLONE3: i64 = 435;
+const SEEK: i64 = 8;
 /// `PROT_READ | PROT_WRITE`: nothing is made to run.
 const RIGHTS: u32 = 3;
 /// A thread of this process, as the C library makes one (`CLONE_THREAD` and what it needs).
@@ -136,7 +153,7 @@ const CALLS: &[(i64, &str, When)] = &[
     (1, "write", When::Stream),
     (20, "writev", When::Stream),
     (5, "fstat", When::Always),
-    (8, "lseek", When::Stream),
+    (SEEK, "lseek", When::Stream),
     (7, "poll", When::Always),
     (271, "ppoll", When::Always),
     (72, "fcntl", When::Is(1, GET_FLAGS[0])),
@@ -170,7 +187,7 @@ const CALLS: &[(i64, &str, When)] = &[
     (56, "clone", When::Is(0, THREAD)),
     (273, "set_robust_list", When::Always),
     (334, "rseq", When::Always),
-    (204, "sched_getaffinity", When::Always),
+    (204, "sched_getaffinity", When::Is(0, 0)),
     (314, "sched_setattr", When::Is(0, 0)),
     (324, "membarrier", When::Always),
     (157, "prctl", When::Is(0, GET_AUXV)),
@@ -221,8 +238,9 @@ mod tests {
         let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::PermissionDenied;
         let tried = std::thread::spawn(move || {
             let error = SeccompAction::Errno(Errno::PERM.raw_os_error().unsigned_abs());
-            let calls = filter(rules().expect("rules"), SeccompAction::Allow, error);
-            seccompiler::apply_filter(&calls.expect("a filter")).expect("it holds");
+            for each in filters(error).expect("filters") {
+                seccompiler::apply_filter(&each).expect("it holds");
+            }
             assert!(std::fs::File::open("/dev/null").is_err_and(refused));
             assert!(std::net::UdpSocket::bind("127.0.0.1:0").is_err_and(refused));
             assert!(std::fs::metadata("/").is_err_and(refused));
@@ -235,5 +253,64 @@ mod tests {
             );
         });
         tried.join().expect("as expected");
+    }
+
+    /// What Linux would answer, by a second reading of the program: the few instructions that filters are made of.
+    fn answer(program: &BpfProgram, call: i64, arguments: [u64; 6]) -> u32 {
+        const X86_64: u32 = 0xc000_003e;
+        let mut data = vec![call as u32, X86_64, 0, 0];
+        data.extend(
+            arguments
+                .iter()
+                .flat_map(|word| [*word as u32, (word >> 32) as u32]),
+        );
+        let (mut at, mut value) = (0, 0u32);
+        loop {
+            let one = &program[at];
+            let jump = |taken: bool| at + 1 + usize::from(if taken { one.jt } else { one.jf });
+            at = match one.code {
+                0x20 => {
+                    value = data[one.k as usize / 4];
+                    at + 1
+                }
+                0x54 => {
+                    value &= one.k;
+                    at + 1
+                }
+                0x05 => at + 1 + one.k as usize,
+                0x15 => jump(value == one.k),
+                0x25 => jump(value > one.k),
+                0x35 => jump(value >= one.k),
+                0x06 => return one.k,
+                other => panic!("instruction {other:#x}"),
+            };
+        }
+    }
+
+    #[test]
+    fn the_callers_files_are_written_at_their_end_and_in_no_other_way() {
+        let [_, seek, calls] = filters(SeccompAction::Trap).expect("filters");
+        let [allowed, refused] = [0x7fff_0000, 0x0003_0000];
+        let [private, shared] = [2, 1];
+        let [read, write, run] = [1, 2, 4];
+        let map = |rights: u64, flags: u64, file: u64| {
+            answer(&calls, 9, [0, 4096, rights, flags, file, 0])
+        };
+        assert_eq!(map(read | write, private | 0x20, u64::MAX), allowed);
+        assert_eq!(map(read | write, shared, 1), refused);
+        assert_eq!(map(read, private, 1), refused);
+        assert_eq!(map(read | run, private | 0x20, u64::MAX), refused);
+        assert_eq!(
+            answer(&calls, 10, [0, 4096, read | write, 0, 0, 0]),
+            allowed
+        );
+        assert_eq!(answer(&calls, 10, [0, 4096, read | run, 0, 0, 0]), refused);
+        let no_place = 0x0005_0000 | Errno::SPIPE.raw_os_error().unsigned_abs();
+        assert_eq!(answer(&seek, SEEK, [1, 0, 0, 0, 0, 0]), no_place);
+        assert_eq!(answer(&calls, 1, [1, 0, 1, 0, 0, 0]), allowed);
+        // `pwrite64`, `ftruncate`, `sendfile`, `copy_file_range`.
+        for call in [18, 77, 40, 326] {
+            assert_eq!(answer(&calls, call, [1, 0, 0, 0, 0, 0]), refused, "{call}");
+        }
     }
 }
