@@ -333,7 +333,7 @@ fn a_capture_goes_through_and_tcpdump_reads_it() {
     let Some(mut tcpdump) = tcpdump() else {
         return;
     };
-    let output = tcpdump.args(["-nnttv", "-r"]).arg(&file).output();
+    let output = tcpdump.args(["-Z", "root", "-nnttvv", "-r"]).arg(&file).output();
     let output = output.expect("tcpdump starts");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
