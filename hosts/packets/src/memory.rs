@@ -12,7 +12,7 @@ pub(crate) struct Memory {
 
 // SAFETY: it is an address and a length. Who has a part of it, and may read or write it, its users say.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: its methods give an address and a length, which do not change.
 unsafe impl Sync for Memory {}
 
 impl Memory {

@@ -16,8 +16,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Bytes of a ring, unless it is said: at 100,000 frames a second of an interface of 1500 bytes, a sixth of a second.
-pub const RING: usize = 32 << 20;
+/// Bytes of a ring, unless it is said: at 100,000 frames a second of an interface of 1500 bytes, a third of a second.
+pub const RING: usize = 64 << 20;
 /// Bytes of a block at least.
 const BLOCK: usize = 64 << 10;
 /// Bytes in front of a frame in its place, at most: the kernel's header, and what it leaves free.

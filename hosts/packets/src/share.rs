@@ -50,7 +50,7 @@ impl Ring {
     }
 
     fn number(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: as above.
+        // SAFETY: it lies in the memory, at a multiple of eight, and both processes change it atomically.
         unsafe { AtomicU64::from_ptr(self.0.start().add(at).cast()) }
     }
 
@@ -75,7 +75,8 @@ impl Ring {
     fn read(&self, at: u64, bytes: &mut [u8]) {
         let (place, rest) = self.place(at);
         let (first, second) = bytes.split_at_mut(bytes.len().min(rest));
-        // SAFETY: as for `write`.
+        // SAFETY: both lie in the ring, whose bytes nobody borrows. That the other process writes there meanwhile may
+        // spoil what is copied, and nothing else.
         unsafe {
             ptr::copy_nonoverlapping(place, first.as_mut_ptr(), first.len());
             ptr::copy_nonoverlapping(self.place(0).0, second.as_mut_ptr(), second.len());
@@ -109,7 +110,7 @@ impl Writer {
         // SAFETY: no memory is handed over.
         crate::ring::check(unsafe { libc::ftruncate(number, length) })?;
         let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-        // SAFETY: as above.
+        // SAFETY: the seals are a number, and so is the descriptor.
         crate::ring::check(unsafe { libc::fcntl(number, libc::F_ADD_SEALS, seals) })?;
         let ring = Ring::of(&file)?;
         ring.small(SIZE_AT).store(RING as u32, Ordering::Relaxed);

@@ -174,7 +174,7 @@ impl InPlace {
 
     /// The first `count` frames as they are now, and those that were added.
     pub(crate) fn results(&self, count: usize) -> impl Iterator<Item = &[u8]> {
-        // SAFETY: as for `first`.
+        // SAFETY: the room is the module's, which runs in `steps` alone and not now; nobody else writes to it.
         let room = unsafe { &*self.room };
         let more = room.more.iter().take(room.added as usize);
         let all = room.of.iter().take(count).chain(more);

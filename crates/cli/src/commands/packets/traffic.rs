@@ -65,7 +65,7 @@ impl Send {
 
 impl Receive {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        let port = open(&self.interface, 2 * ring::RING)?;
+        let port = open(&self.interface, 4 * ring::RING)?;
         let arrived = traffic::receive(port, self.count, self.patience)?;
         outln!("{}", serde_json::to_string(&arrived)?)?;
         Ok(())
