@@ -44,7 +44,7 @@ impl SharedGrant {
     #[inline]
     pub fn revoke(&self) -> Result<(), GrantError> {
         let mut decider = world().supervisor();
-        // SAFETY: as in `grant`.
+        // SAFETY: this thread has the lock, as in `grant`.
         let grant = unsafe { &mut *self.grant.get() };
         let grant = grant.as_mut().ok_or(GrantError::Ended)?;
         grant.revoke_by(&mut decider);
@@ -54,7 +54,7 @@ impl SharedGrant {
     /// Nothing is granted by it from now on.
     pub fn end(&self) {
         let mut decider = world().supervisor();
-        // SAFETY: as in `grant`.
+        // SAFETY: this thread has the lock, as in `grant`.
         let place = unsafe { &mut *self.grant.get() };
         if let Some(grant) = place {
             grant.revoke_by(&mut decider);
