@@ -6,7 +6,7 @@ use crate::effect::{CEffect, CRow, row};
 use crate::report::{CNote, CReport, Hook, Texts};
 use crate::runtime::{
     Domain, EndError, ErrorValue, FunctionPolicy, GrantError, Host, InstanceError, Lease, Limits,
-    LoadError, Note, Policy, SharedGrant, caller, calling,
+    LoadError, Note, Policy, caller, calling,
 };
 use crate::status::{self, Failure, Status, guarded};
 use crate::table::{self, Object};
@@ -468,32 +468,23 @@ extern "C" fn mullion_word_prepare(
         let domain = table::domain(domain)?;
         // SAFETY: the header says that the host bears what the domain does with the range, once it is granted.
         let made = unsafe { host()?.prepare(&domain, address as usize, bytes, write != 0) }?;
-        put(
-            prepared,
-            table::add(Object::Prepared(SharedGrant::new(made).into())),
-        )
+        put(prepared, table::add(Object::Prepared(made)))
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_word_prepared_grant(handle: u64) -> Status {
-    guarded(|| table::switch_prepared(handle, SharedGrant::grant))
+    guarded(|| Ok(table::with_prepared(handle, |prepared| prepared.grant())??))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_word_prepared_revoke(handle: u64) -> Status {
-    guarded(|| table::switch_prepared(handle, SharedGrant::revoke))
+    guarded(|| table::with_prepared(handle, |prepared| prepared.revoke()))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn mullion_word_prepared_free(handle: u64) -> Status {
-    guarded(|| {
-        let taken = table::take(handle, |object| matches!(object, Object::Prepared(_)))?;
-        if let Object::Prepared(prepared) = taken {
-            prepared.end();
-        }
-        Ok(())
-    })
+    guarded(|| table::take(handle, |object| matches!(object, Object::Prepared(_))).map(drop))
 }
 
 #[unsafe(no_mangle)]

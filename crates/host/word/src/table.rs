@@ -1,8 +1,7 @@
 //! Handles of C: numbers with a generation, so that a stale one is an error and no more.
 
-use crate::runtime::{Domain, GrantError, Granted, Instance, Lease, Module, Policy, SharedGrant};
+use crate::runtime::{Domain, Granted, Instance, Lease, Module, Policy, PreparedGrant};
 use crate::status::{Failure, Status};
-use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a handle stands for.
@@ -13,7 +12,7 @@ pub(crate) enum Object {
     Domain(Domain),
     #[expect(dead_code, reason = "it is kept for its end")]
     Granted(Granted),
-    Prepared(Arc<SharedGrant>),
+    Prepared(PreparedGrant),
     Lease(Arc<Lease>),
     Instance(Instance),
 }
@@ -110,42 +109,16 @@ pub(crate) fn policy(handle: u64) -> Result<Policy, Failure> {
     })
 }
 
-thread_local! {
-    /// What a thread has switched last: so a handle that is used again takes no lock here. It may have ended since; then it says so.
-    static LATEST: RefCell<Option<(u64, Arc<SharedGrant>)>> = const { RefCell::new(None) };
-}
-
-/// Switches a prepared grant.
-pub(crate) fn switch_prepared(
+/// Runs with it under the lock: a lock less for what is to be quick. Whoever waits for threads that run checked code holds
+/// up nobody whom these wait for, because they are past their checks without the host.
+pub(crate) fn with_prepared<T>(
     handle: u64,
-    switch: impl Fn(&SharedGrant) -> Result<(), GrantError>,
-) -> Result<(), Failure> {
-    let known = LATEST.try_with(|latest| {
-        let latest = latest.try_borrow().ok()?;
-        let (_, prepared) = latest.as_ref().filter(|(known, _)| *known == handle)?;
-        Some(switch(prepared))
-    });
-    let outcome = match known {
-        Ok(Some(outcome)) => outcome,
-        _ => {
-            let prepared = with(handle, |object| match object {
-                Object::Prepared(prepared) => Some(Arc::clone(prepared)),
-                _ => None,
-            })?;
-            let outcome = switch(&prepared);
-            // Not at the end of a thread, and not within a call like this one.
-            let _not_kept = LATEST.try_with(|latest| {
-                if let Ok(mut latest) = latest.try_borrow_mut() {
-                    *latest = Some((handle, prepared));
-                }
-            });
-            outcome
-        }
-    };
-    match outcome {
-        Err(GrantError::Ended) => Err(bad()),
-        outcome => Ok(outcome?),
-    }
+    run: impl FnOnce(&mut PreparedGrant) -> T,
+) -> Result<T, Failure> {
+    with(handle, |object| match object {
+        Object::Prepared(prepared) => Some(run(prepared)),
+        _ => None,
+    })
 }
 
 pub(crate) fn instance(handle: u64) -> Result<Instance, Failure> {

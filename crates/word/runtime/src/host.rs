@@ -10,8 +10,7 @@ use crate::note::Note;
 use crate::policy::{FunctionPolicy, Policy};
 use crate::report::Report;
 use crate::rights::{
-    Decider, GrantError, Raised, lower, lower_all, raise_for_good, raise_into, right, take_away,
-    words,
+    GrantError, Raised, lower, lower_all, raise_for_good, raise_into, right, take_away, words,
 };
 use crate::world::{self, SetupError, world};
 use crate::{fault, fork, thread, watchdog};
@@ -261,37 +260,23 @@ impl Host {
 impl PreparedGrant {
     /// The domain has it until [`revoke`](Self::revoke), or until this is dropped.
     pub fn grant(&mut self) -> Result<(), GrantError> {
-        match self.raised {
-            None => self.grant_by(&mut world().supervisor()),
-            Some(_) => Ok(()),
+        if self.raised.is_none() {
+            let mut supervisor = world().supervisor();
+            let raised = self.raised.insert(Raised::Already);
+            let holder = &self.core.holder;
+            let done = raise_into(&mut supervisor, holder, self.range, self.permission, raised);
+            if done.is_err() {
+                self.raised = None;
+            }
+            return done;
         }
-    }
-
-    #[inline]
-    pub(crate) fn grant_by(&mut self, decider: &mut Decider) -> Result<(), GrantError> {
-        if self.raised.is_some() {
-            return Ok(());
-        }
-        let raised = self.raised.insert(Raised::Already);
-        let holder = &self.core.holder;
-        let done = raise_into(decider, holder, self.range, self.permission, raised);
-        if done.is_err() {
-            self.raised = None;
-        }
-        done
+        Ok(())
     }
 
     /// When it returns, no access comes that was checked before, on any thread.
     pub fn revoke(&mut self) {
-        if self.raised.is_some() {
-            self.revoke_by(&mut world().supervisor());
-        }
-    }
-
-    #[inline]
-    pub(crate) fn revoke_by(&mut self, decider: &mut Decider) {
         if let Some(raised) = &self.raised {
-            lower(decider, raised);
+            lower(&mut world().supervisor(), raised);
             self.raised = None;
         }
     }

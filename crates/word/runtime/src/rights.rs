@@ -19,8 +19,8 @@ pub enum GrantError {
     /// The supervisor refuses.
     #[error("{0}")]
     Refused(#[from] Error),
-    /// The instance, or the prepared grant, has ended.
-    #[error("the instance or the prepared grant has ended")]
+    /// The instance has ended.
+    #[error("the instance has ended")]
     Ended,
     /// It is no memory that can be granted.
     #[error("{bytes} bytes at {address:#x} are no memory that can be granted")]
