@@ -117,12 +117,12 @@ impl Sheet {
         self.kinds.len() - 1
     }
 
-    /// Gives a part another holding, if each of its words has `from`, of the two one is `off`, and the other one has a kind.
+    /// Gives a part another holding, if each of its words has `from`, and there is a kind for `to`.
     #[inline]
     pub(crate) fn turn(&mut self, part: Range, from: HoldingId, to: HoldingId) -> bool {
         let is_on = from == self.off;
         if !is_on && to != self.off {
-            return false;
+            return self.turn_kind(part, from, to);
         }
         let Some(kind) = self.kind(if is_on { to } else { from }) else {
             return false;
@@ -138,6 +138,19 @@ impl Sheet {
             other.set(first, end, is_on);
         }
         is_done
+    }
+
+    /// As [`turn`](Self::turn), from one kind to another one.
+    fn turn_kind(&mut self, part: Range, from: HoldingId, to: HoldingId) -> bool {
+        let (Some(kind), Some(_)) = (self.kind(from), self.kind(to)) else {
+            return false;
+        };
+        let (first, end) = self.places(part);
+        let is_it = self.kinds[kind].words.is_all(first, end, true);
+        if is_it {
+            self.switch(part, from, to);
+        }
+        is_it
     }
 
     /// Gives a part another holding. Whoever calls this sees to it that there is a kind for it.
