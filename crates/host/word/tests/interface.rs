@@ -40,6 +40,7 @@ fn main() -> ExitCode {
             reports_have_lines(&module);
             gdb_names_functions_and_lines_of_a_module(directory.path(), &module);
             the_example_in_c_is_content(directory.path(), &module);
+            grants_from_c_allocate_nothing(directory.path(), &module);
             return ExitCode::SUCCESS;
         }
     };
@@ -110,6 +111,25 @@ fn the_example_in_c_is_content(directory: &Path, module: &Path) {
         let expected = "module.so: Access in recall+";
         assert!(said.contains(expected) && said.contains(&line), "{said}");
     }
+}
+
+/// `grants.c` counts allocations, and ends with 1 if there was one.
+fn grants_from_c_allocate_nothing(directory: &Path, module: &Path) {
+    let program = directory.join("grants");
+    run(Command::new("gcc")
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../include"))
+        .arg(example("grants.c"))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&*BUILT)
+        .arg("-l:libmullion_word.so"));
+    let said = run(Command::new(&program)
+        .arg(module)
+        .arg("50")
+        .env("LD_LIBRARY_PATH", directory));
+    assert!(said.ends_with("content\n"), "{said}");
 }
 
 /// `module.c:LINE` of the line with this text.

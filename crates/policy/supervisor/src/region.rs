@@ -412,12 +412,7 @@ impl Regions {
         let Some(sheet) = self.sheets.get_mut(number) else {
             return false;
         };
-        let is_known = to == sheet.off || sheet.kind(to).is_some();
-        if !is_known || !sheet.range.covers(part) || !sheet.is_all(part, from) {
-            return false;
-        }
-        sheet.switch(part, from, to);
-        true
+        sheet.range.covers(part) && sheet.turn(part, from, to)
     }
 
     /// Takes one of these steps.

@@ -117,6 +117,42 @@ impl Sheet {
         self.kinds.len() - 1
     }
 
+    /// Gives a part another holding, if each of its words has `from`, and there is a kind for `to`.
+    #[inline]
+    pub(crate) fn turn(&mut self, part: Range, from: HoldingId, to: HoldingId) -> bool {
+        let is_on = from == self.off;
+        if !is_on && to != self.off {
+            return self.turn_kind(part, from, to);
+        }
+        let Some(kind) = self.kind(if is_on { to } else { from }) else {
+            return false;
+        };
+        let (first, end) = self.places(part);
+        let (any, words) = (&mut self.any, &mut self.kinds[kind].words);
+        let (asked, other) = match is_on {
+            true => (any, words),
+            false => (words, any),
+        };
+        let is_done = asked.turn(first, end, is_on);
+        if is_done {
+            other.set(first, end, is_on);
+        }
+        is_done
+    }
+
+    /// As [`turn`](Self::turn), from one kind to another one.
+    fn turn_kind(&mut self, part: Range, from: HoldingId, to: HoldingId) -> bool {
+        let (Some(kind), Some(_)) = (self.kind(from), self.kind(to)) else {
+            return false;
+        };
+        let (first, end) = self.places(part);
+        let is_it = self.kinds[kind].words.is_all(first, end, true);
+        if is_it {
+            self.switch(part, from, to);
+        }
+        is_it
+    }
+
     /// Gives a part another holding. Whoever calls this sees to it that there is a kind for it.
     #[inline]
     pub(crate) fn switch(&mut self, part: Range, from: HoldingId, to: HoldingId) {
@@ -128,17 +164,6 @@ impl Sheet {
         }
         if (from == self.off) != (to == self.off) {
             self.any.set(first, end, to != self.off);
-        }
-    }
-
-    /// Whether each word of a part has this holding.
-    #[inline]
-    pub(crate) fn is_all(&self, part: Range, id: HoldingId) -> bool {
-        let (first, end) = self.places(part);
-        match self.kind(id) {
-            _ if id == self.off => self.any.is_all(first, end, false),
-            Some(kind) => self.kinds[kind].words.is_all(first, end, true),
-            None => false,
         }
     }
 
@@ -237,6 +262,16 @@ impl Bits {
         write(first, head);
         write(last, tail);
         self.0[first + 1..last].fill(if value { !0 } else { 0 });
+    }
+
+    /// Makes all of them `value`, if none is yet.
+    #[inline]
+    fn turn(&mut self, from: u64, to: u64, value: bool) -> bool {
+        let is_free = self.is_all(from, to, !value);
+        if is_free {
+            self.set(from, to, value);
+        }
+        is_free
     }
 
     /// Up to where all are as the one at `from`, or `to`.

@@ -28,6 +28,10 @@ extern "C" fn takes_pointer(_: *mut u64, _: u64) -> u64 {
     7
 }
 
+extern "C" fn takes_text(_: *const u8) -> u64 {
+    7
+}
+
 #[inline(never)]
 extern "C" fn direct() -> u64 {
     black_box(7)
@@ -82,6 +86,21 @@ const CALLER: &str = "
     loop    to_host, nothing
     loop    to_host_with_pointer, takes_pointer
     loop    to_module, null
+    import  takes_text
+    gate    to_host_with_text
+    sub     $32, %r15
+    mov     %rdi, (%r15)
+78: lea     text(%rip), %rdi
+    call_import takes_text
+    decq    (%r15)
+    jne     78b
+    add     $32, %r15
+    ret
+    .data
+text:
+    .fill   63, 1, 65
+    .byte   0
+    .text
 ";
 
 struct Row {
@@ -156,6 +175,11 @@ fn main() {
                 Some(demand),
             )
             .offer("null", gate, None)
+            .offer(
+                "takes_text",
+                takes_text as *const () as usize,
+                Some(FunctionPolicy::of(&[Effect::In(0, Size::Text)])),
+            )
     };
     let caller = host
         .load(&module("caller", CALLER), offers)
@@ -253,6 +277,11 @@ fn main() {
             "a module calls the host, which checks 8 bytes",
             &caller,
             "to_host_with_pointer",
+        ),
+        inside(
+            "a module calls the host, which checks a text of 63",
+            &caller,
+            "to_host_with_text",
         ),
     ];
     let mut rows = Vec::from(rows);

@@ -10,7 +10,7 @@ use crate::note::Note;
 use crate::policy::{FunctionPolicy, Policy};
 use crate::report::Report;
 use crate::rights::{
-    GrantError, Raised, lower, lower_all, raise, raise_for_good, right, take_away, words,
+    GrantError, Raised, lower, lower_all, raise_for_good, raise_into, right, take_away, words,
 };
 use crate::world::{self, SetupError, world};
 use crate::{fault, fork, thread, watchdog};
@@ -155,7 +155,8 @@ impl Host {
     ) -> Result<Granted, GrantError> {
         let range = words(address as u64, bytes as u64)?;
         let (mut supervisor, holder) = (world().supervisor(), &domain.core.holder);
-        let raised = raise(&mut supervisor, holder, range, right(write))?;
+        let mut raised = Raised::Already;
+        raise_into(&mut supervisor, holder, range, right(write), &mut raised)?;
         Ok(Granted(Some(raised)))
     }
 
@@ -262,21 +263,22 @@ impl PreparedGrant {
     pub fn grant(&mut self) -> Result<(), GrantError> {
         if self.raised.is_none() {
             let mut supervisor = world().supervisor();
-            let raised = raise(
-                &mut supervisor,
-                &self.core.holder,
-                self.range,
-                self.permission,
-            )?;
-            self.raised = Some(raised);
+            let raised = self.raised.insert(Raised::Already);
+            let holder = &self.core.holder;
+            let done = raise_into(&mut supervisor, holder, self.range, self.permission, raised);
+            if done.is_err() {
+                self.raised = None;
+            }
+            return done;
         }
         Ok(())
     }
 
     /// When it returns, no access comes that was checked before, on any thread.
     pub fn revoke(&mut self) {
-        if let Some(raised) = self.raised.take() {
+        if let Some(raised) = &self.raised {
             lower(&mut world().supervisor(), raised);
+            self.raised = None;
         }
     }
 }
@@ -289,7 +291,7 @@ impl Drop for PreparedGrant {
 
 impl Drop for Granted {
     fn drop(&mut self) {
-        if let Some(raised) = self.0.take() {
+        if let Some(raised) = &self.0 {
             lower(&mut world().supervisor(), raised);
         }
     }

@@ -251,13 +251,11 @@ fn raise_all(
     }
     let mut supervisor = world().supervisor();
     for (range, permission) in wanted.pieces() {
-        match rights::raise(&mut supervisor, holder, range, permission) {
-            Ok(right) => raised.push(right),
-            Err(error) => {
-                drop(supervisor);
-                lower_all(raised);
-                return Err(error);
-            }
+        let right = raised.push_mut(Raised::Already);
+        if let Err(error) = rights::raise_into(&mut supervisor, holder, range, permission, right) {
+            drop(supervisor);
+            lower_all(raised);
+            return Err(error);
         }
     }
     Ok(())
@@ -269,7 +267,7 @@ fn lower_all(raised: &mut Vec<Raised>) {
     }
     let mut supervisor = world().supervisor();
     while let Some(right) = raised.pop() {
-        rights::lower(&mut supervisor, right);
+        rights::lower(&mut supervisor, &right);
     }
 }
 

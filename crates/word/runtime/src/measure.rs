@@ -8,6 +8,8 @@ use mullion_word_table::Access;
 /// Pieces that an array of vectors may describe, and bytes and pieces of lists.
 const MOST_VECTORS: u64 = 1024;
 const MOST_POINTERS: u64 = 1 << 16;
+/// Bytes of a text that are looked up at a time.
+const TEXT: u64 = 64;
 
 /// Why a size has no pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,10 +148,35 @@ impl Arguments<'_> {
     /// Bytes of a text, its zero included.
     fn text(&self, start: u64) -> Result<u64, Wrong> {
         let mut at = start;
-        while self.read(at, Bits::U8)? != 0 {
-            at = at.checked_add(1).ok_or(Wrong::NoSize)?;
+        loop {
+            let room = self.readable(at)?;
+            for byte in at..at + room {
+                // SAFETY: as in `read`: all of these bytes may be read.
+                if unsafe { (byte as *const u8).read_volatile() } == 0 {
+                    return Ok(byte - start + 1);
+                }
+            }
+            at += room;
         }
-        Ok(at - start + 1)
+    }
+
+    /// How many bytes from `at` on the caller may read, at least one; few are looked at, because most texts are short.
+    fn readable(&self, at: u64) -> Result<u64, Wrong> {
+        let right = Access::READ;
+        let most = TEXT.min(u64::MAX - at);
+        let room = match self.caller {
+            Some(holder) => holder.view.allowed(at, most, right),
+            None => most,
+        };
+        let lacks = Lacks {
+            address: at,
+            bytes: 1,
+            right,
+        };
+        match room {
+            0 => Err(Wrong::Lacks(lacks)),
+            room => Ok(room),
+        }
     }
 
     /// Pointers of a list, the null pointer included.

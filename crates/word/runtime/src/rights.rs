@@ -207,21 +207,74 @@ pub(crate) fn raise(
     range: Range,
     permission: Permission,
 ) -> Result<Raised, GrantError> {
+    let mut raised = Raised::Already;
+    raise_into(decider, holder, range, permission, &mut raised)?;
+    Ok(raised)
+}
+
+/// As [`raise`], with the answer in its place: to move it takes longer than to decide.
+#[inline]
+pub(crate) fn raise_into(
+    decider: &mut Decider,
+    holder: &'static Holder,
+    range: Range,
+    permission: Permission,
+    raised: &mut Raised,
+) -> Result<(), GrantError> {
     let border = (range.end() - 1) / SLAB * SLAB;
-    if border <= range.start() || range.count() > SLAB {
-        let active = raise_one(decider, holder, range, permission)?;
-        return Ok(active.map_or(Raised::Already, Raised::Active));
+    if border > range.start() && range.count() <= SLAB {
+        return raise_two(decider, holder, (range, border), permission, raised);
     }
+    *raised = match raise_one(decider, holder, range, permission)? {
+        None => Raised::Already,
+        Some(Begun { number, part }) => Raised::Active(Active {
+            holder,
+            number,
+            range,
+            permission,
+            part,
+        }),
+    };
+    Ok(())
+}
+
+/// As [`raise_into`], of words in two slabs.
+#[cold]
+fn raise_two(
+    decider: &mut Decider,
+    holder: &'static Holder,
+    (range, border): (Range, u64),
+    permission: Permission,
+    raised: &mut Raised,
+) -> Result<(), GrantError> {
     let part = |from, to| Range::between(from, to).expect("the border is inside");
-    let left = part(range.start(), border);
-    let left = raise_one(decider, holder, left, permission)?;
-    match raise_one(decider, holder, part(border, range.end()), permission) {
-        Ok(right) => Ok(Raised::Two(left, right)),
+    let mut one = |range| {
+        let begun = raise_one(decider, holder, range, permission)?;
+        Ok(begun.map(|Begun { number, part }| Active {
+            holder,
+            number,
+            range,
+            permission,
+            part,
+        }))
+    };
+    let left = one(part(range.start(), border))?;
+    match one(part(border, range.end())) {
+        Ok(right) => {
+            *raised = Raised::Two(left, right);
+            Ok(())
+        }
         Err(error) => {
-            lower(decider, Raised::Two(left, None));
+            lower(decider, &Raised::Two(left, None));
             Err(error)
         }
     }
+}
+
+/// A grant that is in force now.
+struct Begun {
+    number: u64,
+    part: Option<PreparedGrant>,
 }
 
 /// As [`raise`]; none if the holder has it already.
@@ -231,26 +284,21 @@ fn raise_one(
     holder: &'static Holder,
     range: Range,
     permission: Permission,
-) -> Result<Option<Active>, GrantError> {
+) -> Result<Option<Begun>, GrantError> {
     let (supervisor, rights, slabs) = decider.of(holder);
     let way = (&mut *supervisor, &mut *slabs);
-    match rights.part(way, holder, range, permission)? {
-        Found::No => Ok(Some(rights.raise(supervisor, holder, range, permission)?)),
-        Found::Already => Ok(None),
-        Found::Part(slab) => Ok(Some(Active {
-            holder,
-            number: rights.begin(range, permission),
-            range,
-            permission,
-            part: Some(slab),
-        })),
-    }
+    let (number, part) = match rights.part(way, holder, range, permission)? {
+        Found::Already => return Ok(None),
+        Found::No => (rights.raise(supervisor, holder, range, permission)?, None),
+        Found::Part(slab) => (rights.begin(range, permission), Some(slab)),
+    };
+    Ok(Some(Begun { number, part }))
 }
 
 /// Puts back what [`raise`] has given. The domain or the owner may have ended meanwhile: then it has nothing there, and the
 /// supervisor refuses.
 #[inline]
-pub(crate) fn lower(decider: &mut Decider, raised: Raised) {
+pub(crate) fn lower(decider: &mut Decider, raised: &Raised) {
     for active in raised.actives() {
         let (supervisor, rights, _) = decider.of(active.holder);
         rights.lower(supervisor, active);
@@ -265,7 +313,7 @@ pub(crate) fn exchange(
     wanted: impl Iterator<Item = (Range, Permission)>,
 ) -> Result<(), GrantError> {
     for old in raised.drain(..) {
-        lower(decider, old);
+        lower(decider, &old);
     }
     for (range, permission) in wanted {
         raised.push(raise(decider, holder, range, permission)?);
@@ -347,7 +395,7 @@ impl Rights {
         holder: &'static Holder,
         range: Range,
         permission: Permission,
-    ) -> Result<Active, GrantError> {
+    ) -> Result<u64, GrantError> {
         self.cover(supervisor, holder, range);
         self.latest += 1;
         let active = Active {
@@ -365,7 +413,7 @@ impl Rights {
             let _gone = self.write(supervisor, holder, range);
             return Err(error.into());
         }
-        Ok(active)
+        Ok(active.number)
     }
 
     #[inline]

@@ -380,6 +380,27 @@ fn a_text_that_has_grown_or_shrunk_is_measured_again() {
     }
 }
 
+/// Texts are looked up some words at a time: wherever one begins and ends, all of it must be the module's to read.
+#[test]
+fn a_text_of_any_length_is_the_modules_to_its_end() {
+    let scene = Scene::new(&[Effect::In(0, Size::Text)]);
+    let mut text = [u32::from_ne_bytes(*b"aaaa"); 64];
+    let at = address(&text);
+    scene.own(&text[..40]);
+    for end in (0..200).step_by(3).chain(155..165) {
+        let (word, shift) = (end / 4, 8 * (end % 4));
+        text[word] &= !(0xff << shift);
+        std::hint::black_box(&mut text);
+        for begin in [0, 1, 3, 63, 64, 65, 128] {
+            if begin <= end {
+                let is_its = scene.asks(at + begin as u64, 0, 0);
+                assert_eq!(is_its, end < 160, "from {begin} to {end}");
+            }
+        }
+        text[word] |= 0x61 << shift;
+    }
+}
+
 #[test]
 fn sizes_that_say_nothing_are_refused_when_a_module_is_loaded() {
     let host = Host::new().unwrap();

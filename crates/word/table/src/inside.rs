@@ -41,6 +41,8 @@
 //! If its look at the crowd comes behind its barrier, it sees the other thread. If it comes before, so do its writes, and the
 //! other thread reads what was written. A thread that goes has made all of its accesses before it takes itself out.
 //!
+//! `tests/crowd.rs` has both pictures as a model, in every order that the memory of x86 allows, with and without each barrier.
+//!
 //! A copy of the process (`fork`) has one thread only, with another number: [`Held`].
 
 use crate::code::{self, Place};

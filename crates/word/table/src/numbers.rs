@@ -56,6 +56,8 @@ pub(crate) struct Numbers {
     /// Numbers of holdings whose place another holding has taken. Within the change that did that, it may still be told
     /// what has become of them.
     displaced: Vec<(u32, Given)>,
+    /// Goes up whenever a holding gets or loses a number, and whenever a number gets another meaning.
+    changes: u64,
 }
 
 impl Numbers {
@@ -76,6 +78,7 @@ impl Numbers {
             resting: Vec::new(),
             spent: Vec::new(),
             displaced: Vec::new(),
+            changes: 0,
         };
         numbers.is_fixed[usize::from(NOBODY)] = true;
         numbers
@@ -92,15 +95,23 @@ impl Numbers {
         u64::from((high + 1).saturating_sub(low)) + self.free.len() as u64
     }
 
+    /// While this is the same, so is what each holding's numbers are, and what each number means.
+    #[inline]
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     pub(crate) fn meaning(&self, number: u16) -> &Meaning {
         &self.meanings[usize::from(number)]
     }
 
     pub(crate) fn replace_meaning(&mut self, number: u16, meaning: Meaning) -> Meaning {
+        self.changes += 1;
         std::mem::replace(&mut self.meanings[usize::from(number)], meaning)
     }
 
     pub(crate) fn meaning_mut(&mut self, number: u16) -> &mut Meaning {
+        self.changes += 1;
         &mut self.meanings[usize::from(number)]
     }
 
@@ -140,6 +151,7 @@ impl Numbers {
 
     /// A number that means this domain alone, for ever.
     pub(crate) fn take_own(&mut self, domain: DomainId) -> Option<u16> {
+        self.changes += 1;
         let number = match self.free_own.pop() {
             Some(number) => number,
             None => {
@@ -173,6 +185,7 @@ impl Numbers {
 
     /// Another holding takes this one's place: its numbers are in words until the change says something else.
     pub(crate) fn displace(&mut self, number: u32, given: Given) {
+        self.changes += 1;
         self.displaced.push((number, given));
     }
 
@@ -189,11 +202,13 @@ impl Numbers {
 
     /// Takes the numbers away from a holding, of whatever edition.
     pub(crate) fn remove(&mut self, holding: HoldingNumber) -> Option<Given> {
+        self.changes += 1;
         self.given.get_mut(holding.number as usize)?.take()
     }
 
     /// As [`remove`](Self::remove), if the edition is this one.
     pub(crate) fn remove_known(&mut self, holding: HoldingNumber) -> Option<Given> {
+        self.changes += 1;
         self.known(holding)?;
         match self.displaced_at(holding) {
             Some(at) => Some(self.displaced.swap_remove(at).1),
@@ -202,6 +217,7 @@ impl Numbers {
     }
 
     pub(crate) fn give(&mut self, holding: HoldingNumber, first: u16, more: Vec<u16>) {
+        self.changes += 1;
         let at = holding.number as usize;
         if self.given.len() <= at {
             self.given.resize_with(at + 1, || None);
@@ -215,6 +231,7 @@ impl Numbers {
 
     /// No word has the numbers of `given` any more.
     pub(crate) fn rest(&mut self, given: Given) {
+        self.changes += 1;
         let all = std::iter::once(given.first).chain(given.more);
         let loose: Vec<u16> = all
             .filter(|number| *number < OWN_FIRST && !self.is_fixed(*number))
@@ -224,6 +241,7 @@ impl Numbers {
 
     /// Words have this number that nobody may use by it.
     pub(crate) fn spend(&mut self, number: u16) {
+        self.changes += 1;
         if number != NOBODY {
             self.is_fixed[usize::from(number)] = true;
             self.spent.push(number);
@@ -232,6 +250,7 @@ impl Numbers {
 
     /// All numbers besides the first of each holding: for a shadow that is to be written anew.
     pub(crate) fn spare(&mut self) -> Vec<u16> {
+        self.changes += 1;
         let given = self.given.iter_mut().flatten();
         let mut spare: Vec<u16> = given.flat_map(|given| given.more.drain(..)).collect();
         spare.append(&mut self.spent);
@@ -240,6 +259,7 @@ impl Numbers {
 
     /// A number that means nothing any more, to be given out again.
     pub(crate) fn free(&mut self, number: u16) {
+        self.changes += 1;
         self.is_fixed[usize::from(number)] = false;
         self.is_left[usize::from(number)] = false;
         match number < OWN_FIRST {

@@ -197,9 +197,13 @@ impl Space {
         self.shadow.base
     }
 
-    /// The number at `word`, which is below [`WORDS`].
+    /// The number at `word`, which is below [`WORDS`]. The closed words have no shadow, and nobody has anything there.
+    #[inline]
     pub(crate) fn number(&self, word: u64) -> u16 {
         assert!(word < WORDS, "the shadow ends at word {WORDS:#x}");
+        if CLOSED.contains(&word) {
+            return 0;
+        }
         // SAFETY: the word is inside the shadow, two bytes each, and only atomic accesses are made there.
         let cell =
             unsafe { AtomicU16::from_ptr(self.shadow.base.cast::<u16>().add(word as usize)) };
@@ -377,10 +381,21 @@ fn fill(mut to: *mut u16, mut count: usize, number: u16) {
         // SAFETY: inside the shadow, by the callers' bounds; only atomic accesses are made there.
         unsafe { AtomicU16::from_ptr(to) }.store(number, Ordering::Release);
     };
-    while count > 0 && !(to as usize).is_multiple_of(16) {
+    let four = u64::from(number) * 0x0001_0001_0001_0001;
+    let store_four = |to: *mut u16| {
+        // SAFETY: inside the shadow, by the callers' bounds, and aligned. Readers see each cell whole: a processor does not tear
+        // two bytes that lie in an aligned store.
+        unsafe { to.cast::<u64>().write_volatile(four) };
+    };
+    while count > 0 && !(to as usize).is_multiple_of(8) {
         store(to);
         to = to.wrapping_add(1);
         count -= 1;
+    }
+    if count >= 4 && !(to as usize).is_multiple_of(16) {
+        store_four(to);
+        to = to.wrapping_add(4);
+        count -= 4;
     }
     if count >= LONG && std::arch::is_x86_feature_detected!("avx") {
         if !(to as usize).is_multiple_of(32) {
@@ -419,7 +434,7 @@ fn fill(mut to: *mut u16, mut count: usize, number: u16) {
     }
     let blocks = count / 8;
     if blocks > 0 {
-        // Readers see each cell whole: a processor does not tear two bytes that lie in an aligned store.
+        // Readers see each cell whole, as above.
         // SAFETY: `blocks` times 16 bytes from `to` on are inside the shadow, and `to` is aligned for it.
         unsafe {
             std::arch::asm!(
@@ -439,7 +454,13 @@ fn fill(mut to: *mut u16, mut count: usize, number: u16) {
             );
         }
     }
-    for _ in 0..count % 8 {
+    count %= 8;
+    if count >= 4 {
+        store_four(to);
+        to = to.wrapping_add(4);
+        count -= 4;
+    }
+    for _ in 0..count {
         store(to);
         to = to.wrapping_add(1);
     }

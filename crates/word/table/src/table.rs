@@ -78,6 +78,24 @@ pub struct Table {
     written: (u64, u64),
     /// Words that nobody is ever granted.
     closed: Vec<Range>,
+    /// The latest change of words to a holding with a higher number, and to one with a lower number: where grants come and
+    /// go, these are the grant and its revocation.
+    latest: [Option<Known>; 2],
+}
+
+/// What a change of words has come to. It comes to the same as long as no number changes.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    before: HoldingNumber,
+    after: HoldingNumber,
+    /// For whom permissions differ: nobody else loses anything.
+    domain: DomainId,
+    /// What the words get.
+    number: u16,
+    /// Whether the domain loses something.
+    is_lost: bool,
+    /// Of [`Numbers::changes`].
+    changes: u64,
 }
 
 impl Table {
@@ -94,6 +112,7 @@ impl Table {
             is_collecting: false,
             written: (0, 0),
             closed: Vec::new(),
+            latest: [None; 2],
         })
     }
 
@@ -110,8 +129,10 @@ impl Table {
 
     /// Waits until no thread is to make an access that it has checked before something was taken away.
     pub fn settle_now(&mut self) {
-        self.lost.sort_unstable();
-        self.lost.dedup();
+        if self.lost.len() > 1 {
+            self.lost.sort_unstable();
+            self.lost.dedup();
+        }
         self.inside.settle(&self.lost);
         self.lost.clear();
     }
@@ -270,6 +291,30 @@ impl Table {
         self.numbers.replace_meaning(first, was);
     }
 
+    /// Makes a change that is the latest of its kind again; whether it was.
+    #[inline]
+    fn hold_again(
+        &mut self,
+        range: Range,
+        before: HoldingNumber,
+        after: HoldingNumber,
+        changed: Option<Subject>,
+    ) -> bool {
+        let Some(known) = self.latest[usize::from(after.number < before.number)] else {
+            return false;
+        };
+        let is_it = known.changes == self.numbers.changes()
+            && (known.before, known.after) == (before, after)
+            && changed == Some(Subject::Domain(known.domain));
+        if is_it {
+            if known.is_lost {
+                self.lost.push(known.domain);
+            }
+            self.write(range, known.number);
+        }
+        is_it
+    }
+
     /// The number for words that get a holding which has none in this edition, and whether words that had `before`
     /// have it already.
     #[cold]
@@ -402,6 +447,9 @@ impl Mechanism for Table {
             let number = first.unwrap_or_else(|| self.number_anew(before, after, &holders).0);
             return self.write(range, number);
         }
+        if self.hold_again(range, before, after, holders.changed()) {
+            return;
+        }
         let number = match self.numbers.known(after) {
             Some(given) => given.first,
             None => match self.number_anew(before, after, &holders) {
@@ -409,6 +457,7 @@ impl Mechanism for Table {
                 (number, false) => number,
             },
         };
+        let lost = self.lost.len();
         self.note_lost(before, number, holders.changed());
         let same = self
             .numbers
@@ -417,6 +466,16 @@ impl Mechanism for Table {
         if !same {
             self.numbers.leave(before);
             self.write(range, number);
+            if let Some(Subject::Domain(domain)) = holders.changed() {
+                self.latest[usize::from(after.number < before.number)] = Some(Known {
+                    before,
+                    after,
+                    domain,
+                    number,
+                    is_lost: self.lost.len() > lost,
+                    changes: self.numbers.changes(),
+                });
+            }
         }
     }
 
@@ -578,11 +637,25 @@ impl View {
         let Some(last) = address.checked_add(bytes.max(1) - 1) else {
             return false;
         };
-        last >> ADDRESS_BITS == 0
-            && (address / 4..=last / 4).all(|word| {
-                self.space
-                    .access(self.own, self.space.number(word))
-                    .covers(access)
-            })
+        let bytes = bytes.max(1);
+        last >> ADDRESS_BITS == 0 && self.allowed(address, bytes, access) == bytes
+    }
+
+    /// How many of the `limit` bytes from `address` on may be accessed so: up to the first word that may not.
+    #[must_use]
+    pub fn allowed(&self, address: u64, limit: u64, access: Access) -> u64 {
+        let end = address.saturating_add(limit).min(1 << ADDRESS_BITS);
+        // Words that lie together nearly always have one number. It is looked up in the map when it first comes.
+        let mut known = None;
+        let mut at = address;
+        while at < end {
+            let number = self.space.number(at / 4);
+            if known != Some(number) && !self.space.access(self.own, number).covers(access) {
+                break;
+            }
+            known = Some(number);
+            at = (at | 3) + 1;
+        }
+        at.min(end) - address.min(end)
     }
 }

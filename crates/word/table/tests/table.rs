@@ -695,3 +695,32 @@ fn ends_of_domains_with_many_holdings_lose_no_number() {
         }
     }
 }
+
+/// There are maps in the place of the shadow of the closed addresses. They are no numbers of words: a module must not pass such
+/// an address to a function of the host, which would read there.
+#[test]
+fn nobody_has_anything_at_the_closed_addresses() {
+    let _alone = alone();
+    let mut s = table(Limits::default());
+    let module = s.pd_subdivide(&ROOT, words(0x4000, 4), RW).unwrap();
+    // Shared holdings with low numbers, so that bytes of a map look like numbers that mean something.
+    for n in 0..8 {
+        let place = words(0x8000 + 16 * n, 1);
+        let other = s.pd_subdivide(&ROOT, words(0x4100 + n, 1), RW).unwrap();
+        s.mprot_export(&ROOT, module, place, RW).unwrap();
+        s.mprot_export(&ROOT, other, place, Permission::Read)
+            .unwrap();
+    }
+    let view = s.mechanism().view(module).unwrap();
+    let own = u64::from(view.number());
+    // The word whose two bytes of shadow are those of the own number, and of the one behind it, in the own map.
+    let address = 2 * own * (MAP_STRIDE + 1);
+    assert!((CLOSED_FIRST..CLOSED_END).contains(&address));
+    assert_eq!(view.access(address), Access::NONE);
+    assert!(!view.allows(address, 4, Access::READ));
+    assert_eq!(view.allowed(address - 64, 128, Access::READ), 0);
+    assert_eq!(s.mechanism().access(module, address), Access::NONE);
+    assert_eq!(view.allowed(0x8000 * 4, 64, Access::READ), 4);
+    assert_eq!(view.allowed(0x8000 * 4 + 3, 64, Access::READ), 1);
+    assert_eq!(view.allowed(0x8000 * 4 + 4, 64, Access::READ), 0);
+}
