@@ -33,8 +33,8 @@ pub const CLOSED_FIRST: u64 = (MAPS_FIRST * 2) & !0xfff;
 /// The end of [`CLOSED_FIRST`]'s range.
 pub const CLOSED_END: u64 = (MAPS_END * 2 + 0xfff) & !0xfff;
 
-/// Bytes in front of the shadow that have the numbers of lines, two bytes each: the line of the lowest addresses is the
-/// last one, so that the line with the number `n` is at `2 * (n + 1)` bytes in front of the shadow.
+/// Bytes in front of the shadow that have the numbers of lines, two bytes each. The line of the lowest addresses is the
+/// last one. So the number of the line `n` is `2 * (n + 1)` bytes in front of the shadow.
 pub const LINES_BYTES: u64 = 2 << (ADDRESS_BITS - LINE.trailing_zeros());
 
 /// Bits of a map.

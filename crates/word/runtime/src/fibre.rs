@@ -6,8 +6,8 @@
 //! ```
 //!
 //! 64 zeros are a fibre that has entered no domain. Its first call gives it a control stack, and data stacks as a thread
-//! has them. A fibre waits only while the host runs. So it waits with its counters even, and between no check and its access:
-//! what `inside.rs` of the table says of the thread of the system is true of all its fibres.
+//! has them. A fibre waits only while the host runs. So it waits with its counters even, and between no check and its access.
+//! What `inside.rs` of the table says of the thread of the system is then true of all its fibres.
 
 use crate::gates::{Here, here};
 use crate::host::Host;

@@ -27,6 +27,7 @@
 mod access;
 mod check;
 mod code;
+mod counted;
 mod inside;
 mod numbers;
 mod space;

@@ -17,6 +17,7 @@
 //!   all threads have been brought past their checks; then it is free.
 
 use crate::Access;
+use crate::counted::Counted;
 use mullion_supervisor::{DomainId, HoldingNumber};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST};
 
@@ -36,12 +37,21 @@ pub(crate) struct Given {
     pub(crate) more: Vec<u16>,
 }
 
+/// What each holding's numbers are, and what each number means.
 #[derive(Debug)]
-pub(crate) struct Numbers {
+struct Told {
     /// By the supervisor's number.
     given: Vec<Option<Given>>,
     /// By our number.
     meanings: Vec<Meaning>,
+    /// Numbers of holdings whose place another holding has taken. Within the change that did that, it may still be told
+    /// what has become of them.
+    displaced: Vec<(u32, Given)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    told: Counted<Told>,
     is_fixed: Vec<bool>,
     /// Whether words had it that have another one now, while a thread may still have read it there.
     is_left: Vec<bool>,
@@ -53,11 +63,6 @@ pub(crate) struct Numbers {
     free_own: Vec<u16>,
     pub(crate) resting: Vec<u16>,
     pub(crate) spent: Vec<u16>,
-    /// Numbers of holdings whose place another holding has taken. Within the change that did that, it may still be told
-    /// what has become of them.
-    displaced: Vec<(u32, Given)>,
-    /// Goes up whenever a holding gets or loses a number, and whenever a number gets another meaning.
-    changes: u64,
 }
 
 impl Numbers {
@@ -67,8 +72,11 @@ impl Numbers {
         let domains = domains.min(last - u32::from(OWN_FIRST) + 1);
         let all = usize::from(OWN_LAST) + 1;
         let mut numbers = Numbers {
-            given: Vec::new(),
-            meanings: vec![Vec::new(); all],
+            told: Counted::new(Told {
+                given: Vec::new(),
+                meanings: vec![Vec::new(); all],
+                displaced: Vec::new(),
+            }),
             is_fixed: vec![false; all],
             is_left: vec![false; all],
             fresh: (1, u32::from(limit)),
@@ -77,8 +85,6 @@ impl Numbers {
             free_own: Vec::new(),
             resting: Vec::new(),
             spent: Vec::new(),
-            displaced: Vec::new(),
-            changes: 0,
         };
         numbers.is_fixed[usize::from(NOBODY)] = true;
         numbers
@@ -98,21 +104,22 @@ impl Numbers {
     /// While this is the same, so is what each holding's numbers are, and what each number means.
     #[inline]
     pub(crate) fn changes(&self) -> u64 {
-        self.changes
+        self.told.changes()
     }
 
     pub(crate) fn meaning(&self, number: u16) -> &Meaning {
-        &self.meanings[usize::from(number)]
+        &self.told.meanings[usize::from(number)]
     }
 
     pub(crate) fn replace_meaning(&mut self, number: u16, meaning: Meaning) -> Meaning {
-        self.changes += 1;
-        std::mem::replace(&mut self.meanings[usize::from(number)], meaning)
+        std::mem::replace(
+            &mut self.told.change().meanings[usize::from(number)],
+            meaning,
+        )
     }
 
     pub(crate) fn meaning_mut(&mut self, number: u16) -> &mut Meaning {
-        self.changes += 1;
-        &mut self.meanings[usize::from(number)]
+        &mut self.told.change().meanings[usize::from(number)]
     }
 
     pub(crate) fn is_fixed(&self, number: u16) -> bool {
@@ -121,8 +128,10 @@ impl Numbers {
 
     /// Words of a holding get another number.
     pub(crate) fn leave(&mut self, holding: HoldingNumber) {
-        let displaced = self.displaced_at(holding).map(|at| &self.displaced[at].1);
-        let given = self.given.get(holding.number as usize);
+        let displaced = self
+            .displaced_at(holding)
+            .map(|at| &self.told.displaced[at].1);
+        let given = self.told.given.get(holding.number as usize);
         let given = given.and_then(Option::as_ref);
         let given = given.filter(|given| given.edition == holding.edition);
         let Some(given) = given.or(displaced) else {
@@ -151,7 +160,6 @@ impl Numbers {
 
     /// A number that means this domain alone, for ever.
     pub(crate) fn take_own(&mut self, domain: DomainId) -> Option<u16> {
-        self.changes += 1;
         let number = match self.free_own.pop() {
             Some(number) => number,
             None => {
@@ -164,20 +172,23 @@ impl Numbers {
             }
         };
         self.is_fixed[usize::from(number)] = true;
-        self.meanings[usize::from(number)] = vec![(domain, Access::READ_WRITE)];
+        self.told.change().meanings[usize::from(number)] = vec![(domain, Access::READ_WRITE)];
         Some(number)
     }
 
     /// The numbers of a holding in this edition.
     #[inline]
     pub(crate) fn known(&self, holding: HoldingNumber) -> Option<&Given> {
-        let found = self.given.get(holding.number as usize)?.as_ref();
+        let found = self.told.given.get(holding.number as usize)?.as_ref();
         let found = found.filter(|given| given.edition == holding.edition);
-        found.or_else(|| self.displaced_at(holding).map(|at| &self.displaced[at].1))
+        found.or_else(|| {
+            self.displaced_at(holding)
+                .map(|at| &self.told.displaced[at].1)
+        })
     }
 
     fn displaced_at(&self, holding: HoldingNumber) -> Option<usize> {
-        let mut displaced = self.displaced.iter();
+        let mut displaced = self.told.displaced.iter();
         displaced.position(|(number, given)| {
             (*number, given.edition) == (holding.number, holding.edition)
         })
@@ -185,44 +196,42 @@ impl Numbers {
 
     /// Another holding takes this one's place: its numbers are in words until the change says something else.
     pub(crate) fn displace(&mut self, number: u32, given: Given) {
-        self.changes += 1;
-        self.displaced.push((number, given));
+        self.told.change().displaced.push((number, given));
     }
 
     /// The change is over: of what nothing was said, no word is left.
     #[inline]
     pub(crate) fn rest_displaced(&mut self) {
-        if self.displaced.is_empty() {
+        if self.told.displaced.is_empty() {
             return;
         }
-        for (_, given) in std::mem::take(&mut self.displaced) {
+        for (_, given) in std::mem::take(&mut self.told.change().displaced) {
             self.rest(given);
         }
     }
 
     /// Takes the numbers away from a holding, of whatever edition.
     pub(crate) fn remove(&mut self, holding: HoldingNumber) -> Option<Given> {
-        self.changes += 1;
-        self.given.get_mut(holding.number as usize)?.take()
+        let given = &mut self.told.change().given;
+        given.get_mut(holding.number as usize)?.take()
     }
 
     /// As [`remove`](Self::remove), if the edition is this one.
     pub(crate) fn remove_known(&mut self, holding: HoldingNumber) -> Option<Given> {
-        self.changes += 1;
         self.known(holding)?;
         match self.displaced_at(holding) {
-            Some(at) => Some(self.displaced.swap_remove(at).1),
+            Some(at) => Some(self.told.change().displaced.swap_remove(at).1),
             None => self.remove(holding),
         }
     }
 
     pub(crate) fn give(&mut self, holding: HoldingNumber, first: u16, more: Vec<u16>) {
-        self.changes += 1;
         let at = holding.number as usize;
-        if self.given.len() <= at {
-            self.given.resize_with(at + 1, || None);
+        let all = &mut self.told.change().given;
+        if all.len() <= at {
+            all.resize_with(at + 1, || None);
         }
-        self.given[at] = Some(Given {
+        all[at] = Some(Given {
             edition: holding.edition,
             first,
             more,
@@ -231,7 +240,7 @@ impl Numbers {
 
     /// No word has the numbers of `given` any more.
     pub(crate) fn rest(&mut self, given: Given) {
-        self.changes += 1;
+        self.told.change();
         let all = std::iter::once(given.first).chain(given.more);
         let loose: Vec<u16> = all
             .filter(|number| *number < OWN_FIRST && !self.is_fixed(*number))
@@ -241,7 +250,7 @@ impl Numbers {
 
     /// Words have this number that nobody may use by it.
     pub(crate) fn spend(&mut self, number: u16) {
-        self.changes += 1;
+        self.told.change();
         if number != NOBODY {
             self.is_fixed[usize::from(number)] = true;
             self.spent.push(number);
@@ -250,8 +259,7 @@ impl Numbers {
 
     /// All numbers besides the first of each holding: for a shadow that is to be written anew.
     pub(crate) fn spare(&mut self) -> Vec<u16> {
-        self.changes += 1;
-        let given = self.given.iter_mut().flatten();
+        let given = self.told.change().given.iter_mut().flatten();
         let mut spare: Vec<u16> = given.flat_map(|given| given.more.drain(..)).collect();
         spare.append(&mut self.spent);
         spare
@@ -259,7 +267,7 @@ impl Numbers {
 
     /// A number that means nothing any more, to be given out again.
     pub(crate) fn free(&mut self, number: u16) {
-        self.changes += 1;
+        self.told.change();
         self.is_fixed[usize::from(number)] = false;
         self.is_left[usize::from(number)] = false;
         match number < OWN_FIRST {

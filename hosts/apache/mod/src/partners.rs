@@ -1,5 +1,5 @@
-//! Modules that work with each other: functions of one that another imports or looks up, structures of functions, hooks, and
-//! memory that one lets the other write because the other's policy names it (`session_module.memory`).
+//! Modules that work with each other. One imports or looks up another's functions, structures of functions and hooks. It writes
+//! the other's memory where its policy names that (`session_module.memory`).
 //!
 //! ```text
 //!   module ──► gate ──► arguments are looked at (call.rs) ──► stand-in (back.rs): a frame ──► gate ──► the other module

@@ -1,5 +1,5 @@
-//! Fields of requests that modules have written of late: granted all at once when a request begins, and taken back all at once
-//! when its pool goes, because each taking back waits for threads.
+//! Fields of requests that modules have written of late. They are granted all at once when a request begins. They are taken back
+//! all at once when its pool goes, because each taking back waits for threads.
 
 use crate::apr;
 use crate::frame::Root;

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use seccompiler::SeccompCmpArgLen::Dword;
-use seccompiler::SeccompCmpOp::{Eq, Le, MaskedEq};
+use seccompiler::SeccompCmpOp::{Eq, Le, MaskedEq, Ne};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
     apply_filter_all_threads,
@@ -86,21 +86,20 @@ pub(super) fn close() -> anyhow::Result<()> {
 }
 
 /// What is asked of the system from here on. The strictest answer counts.
-fn filters(refused: SeccompAction) -> anyhow::Result<[BpfProgram; 3]> {
-    let answer = |call: i64, error: Errno| {
+fn filters(refused: SeccompAction) -> anyhow::Result<[BpfProgram; 4]> {
+    let answer = |call: i64, when: Vec<SeccompRule>, error: Errno| {
         let error = SeccompAction::Errno(error.raw_os_error().unsigned_abs());
-        filter(
-            BTreeMap::from([(call, Vec::new())]),
-            error,
-            SeccompAction::Allow,
-        )
+        filter(BTreeMap::from([(call, when)]), error, SeccompAction::Allow)
     };
+    let of_others = SeccompRule::new(vec![SeccompCondition::new(0, Dword, Ne, 0)?])?;
     Ok([
         // Linux shows the filter no argument of `clone3`. Refused so, the C library calls `clone`.
-        answer(CLONE3, Errno::NOSYS)?,
+        answer(CLONE3, Vec::new(), Errno::NOSYS)?,
         // The streams are the caller's own files, as its shell has opened them. Who could go back in one would write over
         // what others have written there. As for a pipe, there is no place to go to.
-        answer(SEEK, Errno::SPIPE)?,
+        answer(SEEK, Vec::new(), Errno::SPIPE)?,
+        // The C library asks it of a new thread by its number, and goes on without an answer.
+        answer(AFFINITY, vec![of_others], Errno::NOSYS)?,
         filter(rules()?, SeccompAction::Allow, refused)?,
     ])
 }
@@ -133,6 +132,7 @@ enum When {
 /// Numbers on x86-64, which do not change.
 const CLONE3: i64 = 435;
 const SEEK: i64 = 8;
+const AFFINITY: i64 = 204;
 /// `PROT_READ | PROT_WRITE`: nothing is made to run.
 const RIGHTS: u32 = 3;
 /// A thread of this process, as the C library makes one (`CLONE_THREAD` and what it needs).
@@ -187,7 +187,7 @@ const CALLS: &[(i64, &str, When)] = &[
     (56, "clone", When::Is(0, THREAD)),
     (273, "set_robust_list", When::Always),
     (334, "rseq", When::Always),
-    (204, "sched_getaffinity", When::Is(0, 0)),
+    (AFFINITY, "sched_getaffinity", When::Always),
     (314, "sched_setattr", When::Is(0, 0)),
     (324, "membarrier", When::Always),
     (157, "prctl", When::Is(0, GET_AUXV)),
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_callers_files_are_written_at_their_end_and_in_no_other_way() {
-        let [_, seek, calls] = filters(SeccompAction::Trap).expect("filters");
+        let [_, seek, affinity, calls] = filters(SeccompAction::Trap).expect("filters");
         let [allowed, refused] = [0x7fff_0000, 0x0003_0000];
         let [private, shared] = [2, 1];
         let [read, write, run] = [1, 2, 4];
@@ -307,6 +307,11 @@ mod tests {
         assert_eq!(answer(&calls, 10, [0, 4096, read | run, 0, 0, 0]), refused);
         let no_place = 0x0005_0000 | Errno::SPIPE.raw_os_error().unsigned_abs();
         assert_eq!(answer(&seek, SEEK, [1, 0, 0, 0, 0, 0]), no_place);
+        let not_there = 0x0005_0000 | Errno::NOSYS.raw_os_error().unsigned_abs();
+        for (process, expected) in [(0, allowed), (1, not_there), (1 << 32 | 1, not_there)] {
+            let found = answer(&affinity, AFFINITY, [process, 8, 0, 0, 0, 0]);
+            assert_eq!(found, expected, "{process}");
+        }
         assert_eq!(answer(&calls, 1, [1, 0, 1, 0, 0, 0]), allowed);
         // `pwrite64`, `ftruncate`, `sendfile`, `copy_file_range`.
         for call in [18, 77, 40, 326] {
