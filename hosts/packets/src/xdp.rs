@@ -6,7 +6,7 @@
 //!   fill ring       ── empty chunks ──►  kernel  ── frames ──►  receive ring
 //!   transmit ring   ── frames ────────►  kernel  ── sent ────►  completion ring
 //! ```
-//! "AF_XDP" in the kernel's documentation. A program of five instructions at the interface ([`attach`]) puts each frame
+//! "AF_XDP" in the kernel's documentation. A program of five instructions at the interface (`attach.rs`) puts each frame
 //! into the receive ring. It is attached in the generic mode, which each interface has, so frames are copied once.
 
 mod attach;
