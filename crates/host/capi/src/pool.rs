@@ -1,6 +1,6 @@
 //! Domains kept ready: taken out, given back, restarted behind.
 //!
-//! What C holds of a domain is a handle, and behind it is one structure for all that hold the domain. A pool keeps that
+//! C holds a handle of a domain, and behind it is one structure for all that hold the domain. A pool keeps that
 //! structure ([`Member`]), and counts whether anybody else has it. A handle is good for one use. It is void when the
 //! domain goes back, and the domain has another one before its constructors run again.
 

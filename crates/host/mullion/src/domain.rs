@@ -120,9 +120,9 @@ impl Domain {
     /// # Errors
     /// [`Error::InUse`]: calls are in it, or slices of it are held, on this thread or another one. So it is while the
     /// things of a thread that ends are destroyed in it: `join` waits for that, and a scope of threads does not.
-    /// [`Error::Unloaded`]: it was unloaded. In both cases it is as before. What a call may end with, if a constructor
-    /// does, and [`Error::Runtime`], [`Error::Load`], if the system has no memory left: then it takes no calls until it
-    /// is restarted again.
+    /// [`Error::Unloaded`]: it was unloaded. In both cases it is as before.
+    /// If a constructor ends as a call may end, that is the error. [`Error::Runtime`], [`Error::Load`]: the system has no
+    /// memory left. In these cases it takes no calls until it is restarted again.
     pub fn restart(&self) -> Result<(), Error> {
         let core = &self.core;
         let mut slot = core.state.change().ok_or_else(|| self.in_use())?;

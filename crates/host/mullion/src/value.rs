@@ -14,7 +14,7 @@ use sealed::Sealed;
 /// A value that crosses the wall in one register: an integer of any size, `bool`,
 /// `f32`, `f64`, a [`Ptr`](crate::Ptr) or a [`Callback`](crate::Callback).
 ///
-/// What comes from a domain is taken from the register's low part, whatever the domain left in the
+/// A value from a domain is taken from the register's low part, whatever the domain left in the
 /// rest. Every bit pattern is a value of these types, so that nothing a domain returns can be
 /// invalid. (A `bool` is true unless its byte is 0.)
 pub trait Value: Sealed + Copy + 'static {

@@ -1,7 +1,7 @@
 //! Module types: what an image of a type must be, and may use.
 //!
-//! A type is a TOML file. What stands for it in records and credentials is its identifier (the CTID
-//! of the OKE paper, section III-C.1) together with the SHA-256 digest of the file.
+//! A type is a TOML file. Records and credentials name it by its identifier (the CTID of the OKE
+//! paper, section III-C.1) together with the SHA-256 digest of the file.
 
 use crate::document::{self, Document, DocumentError};
 use crate::elastic::{self, Elastic, ElasticTable};

@@ -6,7 +6,7 @@
 //!           RETURNED            nobody has it; its maker takes it when it needs one
 //!   here    1 while this member has it
 //! ```
-//! What is written into a block before it is lent or returned is seen by who takes it then. The word orders it,
+//! Whoever takes a block sees all that was written into it before it was lent or returned. The word orders it,
 //! whichever way its number goes. `here` is set before the word is changed, and reset before a block is returned and
 //! after it is lent. So at no time both say that nobody has a block that somebody has, and it can come again at once.
 //!

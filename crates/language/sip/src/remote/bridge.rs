@@ -4,9 +4,9 @@
 //!   process A -- endpoint == Foreign -- Bridge --- line in shared memory --- Bridge -- Foreign == endpoint -- process B
 //! ```
 //! A bridge runs no thread. Who sends pumps: the message goes from the local queue to the line before `send` returns.
-//! Who is told by a bell pumps: a message goes from the line into the local queue, and its receiver is woken. What
-//! comes out of the line is held against the contract first. The peer may send this message in this state, and its
-//! bytes are a payload of it. If not, the channel ends, and it is reported.
+//! Who is told by a bell pumps: a message goes from the line into the local queue, and its receiver is woken. Each
+//! message out of the line is held against the contract first. It must be one that
+//! the peer may send in this state, with bytes that are a payload of it. If not, the channel ends, and it is reported.
 //!
 //! The bridge of an endpoint that has come in a message waits for its line; `travel` gives it one, and others.
 
