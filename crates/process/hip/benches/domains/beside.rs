@@ -1,5 +1,7 @@
-//! A message there and back on one core, and the futex of the same second beside it: in turn, alone and with a neighbour who
-//! wants that core all the time. What is compared are pairs of the same second, since a machine has better and worse ones.
+//! A message there and back on one core, and the futex of the same second beside it, in turn. Both run alone, beside
+//! another program that wants that core all the time, and beside a child of this program's that does. Linux shares a core
+//! out among sessions first (`sched_autogroup_enabled`), so the two neighbours are not the same. Pairs of the same second
+//! are compared, since a machine has better and worse ones.
 
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -26,8 +28,8 @@ pub(crate) fn measure_all(rounds: usize, only: &str) {
     {
         for share in [None, Some(Sharing::Open)] {
             let server = domain(*place, share);
-            for busy in [false, true] {
-                row(index as u64, *place, share, busy, rounds);
+            for neighbour in NEIGHBOURS {
+                row(index as u64, *place, share, neighbour, rounds);
             }
             server.kill();
             server.wait();
@@ -35,8 +37,18 @@ pub(crate) fn measure_all(rounds: usize, only: &str) {
     }
 }
 
-fn row(index: u64, place: Place, share: Option<Sharing>, busy: bool, rounds: usize) {
-    let mut neighbour = busy.then(|| linux::start("busy", place, 0, Stdio::null()));
+/// Who else wants the core: nobody, a program in a session of its own, a child of this one's; and what
+/// [`linux::start`] calls it.
+const NEIGHBOURS: [Neighbour; 3] = [
+    ("none", None),
+    ("a program", Some("stranger")),
+    ("a child", Some("busy")),
+];
+
+type Neighbour = (&'static str, Option<&'static str>);
+
+fn row(index: u64, place: Place, share: Option<Sharing>, (name, kind): Neighbour, rounds: usize) {
+    let mut neighbour = kind.map(|kind| linux::start(kind, place, 0, Stdio::null()));
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let exit = process(ask, index).expect("a process").wait();
@@ -61,7 +73,7 @@ fn row(index: u64, place: Place, share: Option<Sharing>, busy: bool, rounds: usi
         "| {} | {} | {} | {:.0} | {:.0} | {middle:.2} | {low:.2}–{high:.2} |",
         if place.asleep { "asleep" } else { "awake" },
         if share.is_some() { "shared" } else { "own" },
-        if busy { "busy" } else { "none" },
+        name,
         quartiles(&ours)[1],
         quartiles(&theirs)[1],
     );

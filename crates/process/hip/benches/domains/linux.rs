@@ -45,12 +45,21 @@ pub(crate) fn peer(arguments: &[String]) -> bool {
             bytes,
         ),
         // A neighbour who always wants the processor.
-        "busy" => loop {
-            std::hint::spin_loop();
-        },
+        "busy" => spin(),
+        // The same, as a program that somebody else started: in a session of its own.
+        "stranger" => {
+            rustix::process::setsid().expect("not yet a leader");
+            spin()
+        }
         kind => answer(Turn::map(std::io::stdin().as_fd()), kind == "spin"),
     }
     true
+}
+
+fn spin() -> ! {
+    loop {
+        std::hint::spin_loop();
+    }
 }
 
 pub(crate) fn start(kind: &str, place: Place, bytes: usize, input: Stdio) -> Child {
