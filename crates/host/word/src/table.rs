@@ -1,8 +1,10 @@
 //! Handles of C: numbers with a generation, so that a stale one is an error and no more.
 
-use crate::runtime::{Domain, Granted, Instance, Lease, Module, Policy, PreparedGrant};
+use crate::runtime::{
+    Biased, Domain, Granted, Guard, Instance, Lease, Module, Policy, PreparedGrant,
+};
 use crate::status::{Failure, Status};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// What a handle stands for.
 pub(crate) enum Object {
@@ -28,13 +30,14 @@ struct Slots {
     free: Vec<usize>,
 }
 
-static SLOTS: Mutex<Slots> = Mutex::new(Slots {
+static SLOTS: Biased<Slots> = Biased::new(Slots {
     all: Vec::new(),
     free: Vec::new(),
 });
 
-fn lock() -> MutexGuard<'static, Slots> {
-    SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
+#[inline]
+fn lock() -> Guard<'static, Slots> {
+    SLOTS.lock()
 }
 
 /// Generation and place; 0 is no handle, because generations begin at 1.

@@ -65,6 +65,19 @@ pub trait Mechanism {
         let _ = (range, before, after, holders);
     }
 
+    /// By holding: the words of `from` had `on` and have `off` now, and behind that those of `to` had `off` and have `on`. In the
+    /// place of two [`hold`](Self::hold) and [`settle`](Self::settle). `holders`: what the two mean.
+    fn shift(
+        &mut self,
+        (from, to): (Range, Range),
+        (off, on): (HoldingNumber, HoldingNumber),
+        holders: (Holders<'_>, Holders<'_>),
+    ) {
+        self.hold(from, on, off, holders.0);
+        self.hold(to, off, on, holders.1);
+        self.settle();
+    }
+
     /// By holding: from now on `domain`, which has joined or left a group or was just made, has `permission` on
     /// every word with this holding. Only holdings that grant something to groups change like this.
     fn rehold(&mut self, holding: HoldingNumber, domain: DomainId, permission: Permission) {

@@ -205,6 +205,53 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         self.switch_part(stack.current(), prepared, part, Part::Set(on))
     }
 
+    /// [`revoke_part`](Self::revoke_part) of `from`, and [`grant_part`](Self::grant_part) of `to` behind it: two calls, settled
+    /// once. The answer is no, and nothing has changed, if one of the two cannot be decided at once, or if decisions are
+    /// recorded.
+    #[inline]
+    pub fn move_part(
+        &mut self,
+        stack: &impl mullion_terms::domain::CallStack,
+        prepared: PreparedGrant,
+        from: Range,
+        to: Range,
+    ) -> bool {
+        let regions = &mut self.state.regions;
+        let Some(ready) = self.state.prepared.get(prepared) else {
+            return false;
+        };
+        let Some(Pair { off, on }) = ready.known else {
+            return false;
+        };
+        let (place, shape) = ready.place;
+        let (target, access) = (ready.target, ready.grant.access);
+        let is_it = ready.caller == stack.current()
+            && ready.range.covers(from)
+            && ready.range.covers(to)
+            && shape == regions.shape();
+        if !is_it || self.audit.is_some() || !self.mechanism.room(to.count(), 2, false) {
+            return false;
+        }
+        let regions = &mut self.state.regions;
+        if !regions.shift_at_once(place, (off, on), (from, to)) {
+            return false;
+        }
+        if M::BY_HOLDING {
+            let numbers = (regions.number(off), regions.number(on));
+            let (state, who) = (&self.state, Some(target.into()));
+            let holders = |id| Holders::new(state, state.regions.holding(id), who);
+            let holders = (holders(off), holders(on));
+            self.mechanism.shift((from, to), numbers, holders);
+        }
+        if M::BY_DOMAIN {
+            for (part, access) in [(from, Permission::None), (to, access)] {
+                self.mechanism.write(target, part, access);
+                self.mechanism.flush(target, part);
+            }
+        }
+        true
+    }
+
     #[inline]
     fn switch_part(
         &mut self,

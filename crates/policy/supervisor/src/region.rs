@@ -399,6 +399,25 @@ impl Regions {
         Some(steps)
     }
 
+    /// Takes `on` from one part of the sheet at `place` and gives it to another one; whether that is done. Nothing has changed
+    /// if it is not.
+    #[inline]
+    pub(crate) fn shift_at_once(
+        &mut self,
+        place: Place,
+        (off, on): (HoldingId, HoldingId),
+        (from, to): (Range, Range),
+    ) -> bool {
+        let Err(number) = self.by_start.get(place).1.get() else {
+            return false;
+        };
+        let Some(sheet) = self.sheets.get_mut(number) else {
+            return false;
+        };
+        let covers = sheet.range.covers(from) && sheet.range.covers(to);
+        covers && sheet.off == off && sheet.shift(on, from, to)
+    }
+
     /// Gives a part of a sheet at `place` the holding `to`, if all of it has `from`, and words of the sheet have had both.
     #[inline]
     pub(crate) fn step_at_once(

@@ -140,6 +140,26 @@ impl Sheet {
         is_done
     }
 
+    /// Takes `on` from one part and gives it to another one; whether that is done. Each word of the first has it, and each of
+    /// the other one has `off` then.
+    #[inline]
+    pub(crate) fn shift(&mut self, on: HoldingId, from: Range, to: Range) -> bool {
+        let Some(kind) = self.kind(on) else {
+            return false;
+        };
+        let (old, new) = (self.places(from), self.places(to));
+        let (any, words) = (&mut self.any, &mut self.kinds[kind].words);
+        if !words.turn(old.0, old.1, false) {
+            return false;
+        }
+        any.set(old.0, old.1, false);
+        let is_free = any.is_all(new.0, new.1, false);
+        let (first, end) = if is_free { new } else { old };
+        any.set(first, end, true);
+        words.set(first, end, true);
+        is_free
+    }
+
     /// As [`turn`](Self::turn), from one kind to another one.
     fn turn_kind(&mut self, part: Range, from: HoldingId, to: HoldingId) -> bool {
         let (Some(kind), Some(_)) = (self.kind(from), self.kind(to)) else {
@@ -237,13 +257,23 @@ impl Bits {
     fn is_all(&self, from: u64, to: u64, value: bool) -> bool {
         let (first, last, head, tail) = Bits::cells(from, to);
         let wanted = if value { !0 } else { 0 };
+        if first == last {
+            return (self.0[first] ^ wanted) & head & tail == 0;
+        }
+        self.is_all_of_many((first, last), (head, tail), wanted)
+    }
+
+    /// Of several cells.
+    fn is_all_of_many(
+        &self,
+        (first, last): (usize, usize),
+        (head, tail): (u64, u64),
+        wanted: u64,
+    ) -> bool {
         let cells = &self.0[first..=last];
         let (Some(low), Some(high)) = (cells.first(), cells.last()) else {
             return false;
         };
-        if first == last {
-            return (low ^ wanted) & head & tail == 0;
-        }
         let middle = cells[1..cells.len() - 1].iter();
         let middle = middle.fold(0, |all, cell| all | (cell ^ wanted));
         ((low ^ wanted) & head) | middle | ((high ^ wanted) & tail) == 0
@@ -252,13 +282,19 @@ impl Bits {
     #[inline]
     fn set(&mut self, from: u64, to: u64, value: bool) {
         let (first, last, head, tail) = Bits::cells(from, to);
+        if first != last {
+            return self.set_many((first, last), (head, tail), value);
+        }
+        let (cell, bits) = (&mut self.0[first], head & tail);
+        *cell = if value { *cell | bits } else { *cell & !bits };
+    }
+
+    /// Of several cells.
+    fn set_many(&mut self, (first, last): (usize, usize), (head, tail): (u64, u64), value: bool) {
         let mut write = |at: usize, bits: u64| {
             let cell = &mut self.0[at];
             *cell = if value { *cell | bits } else { *cell & !bits };
         };
-        if first == last {
-            return write(first, head & tail);
-        }
         write(first, head);
         write(last, tail);
         self.0[first + 1..last].fill(if value { !0 } else { 0 });

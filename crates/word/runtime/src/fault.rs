@@ -20,7 +20,7 @@ use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL};
 use std::io;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 static BEFORE: [OnceLock<libc::sigaction>; SIGNALS.len()] =
     [const { OnceLock::new() }; SIGNALS.len()];
@@ -162,10 +162,12 @@ unsafe fn take_down(
         let counter = (*seat).counter;
         *counter += *counter & 1;
         (*seat).stack = (*frame).stack;
-        let depth = (*seat).depth.load(Ordering::Relaxed);
-        (*seat)
-            .depth
-            .store(depth.saturating_sub(1), Ordering::Relaxed);
+        let depth = (*seat).depth.load(Ordering::Relaxed).saturating_sub(1);
+        if depth == 0 {
+            (*seat).settled.store(0, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+        }
+        (*seat).depth.store(depth, Ordering::Relaxed);
         let outer = (*frame).before;
         let is_host = (*frame).from.is_null();
         here.frame = outer;

@@ -6,6 +6,7 @@
 //! Locks of single domains are not taken. If another thread is just then in a call of one that has something to decide,
 //! the copy may wait for ever when it uses that domain. So it is after any `fork` of a process with several threads.
 
+use crate::biased::Guard;
 use crate::core::Core;
 use crate::memory::lock;
 use crate::rights::Decider;
@@ -13,7 +14,6 @@ use crate::world::try_world;
 use crate::{thread, watchdog};
 use mullion_word_table::Held;
 use std::ptr;
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// What the thread that copies the process holds meanwhile.
@@ -21,7 +21,7 @@ struct Still {
     cores: Vec<&'static Core>,
     watchdog: watchdog::Held,
     inside: Held<'static>,
-    supervisor: MutexGuard<'static, Decider>,
+    supervisor: Guard<'static, Decider>,
 }
 
 /// Copies are made one at a time: the locks are held.
@@ -50,7 +50,7 @@ extern "C" fn before() {
     };
     let cores = lock(&world.domains).values().copied().collect();
     // In the order in which a revocation takes them.
-    let supervisor = world.supervisor();
+    let supervisor = world.supervisor_in_copies();
     let still = Still {
         cores,
         inside: world.inside.hold(),

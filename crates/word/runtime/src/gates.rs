@@ -46,6 +46,8 @@ pub(crate) struct Seat {
     /// the domain this edition.
     pub(crate) repeated: u64,
     pub(crate) edition: u64,
+    /// Not 0: the thread is inside, and what is kept is what its outermost call is granted. Only the thread writes it.
+    pub(crate) settled: AtomicU64,
     /// Its integer arguments, and all ones for those that its policy looks at.
     pub(crate) arguments: [u64; 6],
     pub(crate) masks: [u64; 6],
@@ -147,6 +149,7 @@ core::arch::global_asm!(
     EDITION = const offset_of!(Inner, edition),
     POLICY = const state::POLICY,
     SEAT_REPEATED = const offset_of!(Seat, repeated),
+    SEAT_SETTLED = const offset_of!(Seat, settled),
     SEAT_EDITION = const offset_of!(Seat, edition),
     SEAT_ARGUMENTS = const offset_of!(Seat, arguments),
     SEAT_MASKS = const offset_of!(Seat, masks),

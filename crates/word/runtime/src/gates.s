@@ -174,7 +174,9 @@ mullion_word_repeated:
     differs %r9, 40
     test    %r12, %r12
     mov     mullion_word_here@gottpoff(%rip), %rbx
-    jnz     4f
+    jnz     10f
+    # What is kept is what this call is granted.
+11: movq    $1, {SEAT_SETTLED}(%rbp)
     mov     %r15, %rsp
     sub     $64, %rsp
     mov     %fs:{FRAME}(%rbx), %r15
@@ -208,6 +210,7 @@ mullion_word_repeated:
     mov     %r10, %fs:{CONTROL}(%rcx)
     mov     {SEAT_INNER}(%rsi), %rdi
     mov     %r8, %rsp
+    movq    $0, {SEAT_SETTLED}(%rsi)
     # The depth is written before the bias is read.
     decq    {SEAT_DEPTH}(%rsi)
     cmp     %rsi, {BIAS}(%rdi)
@@ -239,6 +242,52 @@ mullion_word_repeated:
     pop     %rbp
     pop     %rbx
     ret
+
+    # Other arguments: what is kept is moved to what these are granted. All registers are as they were behind it.
+10: mov     %rsp, %r13
+    and     $-16, %rsp
+    sub     ${REGS_SIZE}, %rsp
+    mov     %rdi, 0(%rsp)
+    mov     %rsi, 8(%rsp)
+    mov     %rdx, 16(%rsp)
+    mov     %rcx, 24(%rsp)
+    mov     %r8, 32(%rsp)
+    mov     %r9, 40(%rsp)
+    mov     %rax, 48(%rsp)
+    movups  %xmm0, 64(%rsp)
+    movups  %xmm1, 80(%rsp)
+    movups  %xmm2, 96(%rsp)
+    movups  %xmm3, 112(%rsp)
+    movups  %xmm4, 128(%rsp)
+    movups  %xmm5, 144(%rsp)
+    movups  %xmm6, 160(%rsp)
+    movups  %xmm7, 176(%rsp)
+    mov     %r11, %r12
+    mov     %rbp, %rdi
+    mov     %rsp, %rsi
+    call    mullion_word_shift
+    mov     %eax, %r11d
+    mov     0(%rsp), %rdi
+    mov     8(%rsp), %rsi
+    mov     16(%rsp), %rdx
+    mov     24(%rsp), %rcx
+    mov     32(%rsp), %r8
+    mov     40(%rsp), %r9
+    mov     48(%rsp), %rax
+    movups  64(%rsp), %xmm0
+    movups  80(%rsp), %xmm1
+    movups  96(%rsp), %xmm2
+    movups  112(%rsp), %xmm3
+    movups  128(%rsp), %xmm4
+    movups  144(%rsp), %xmm5
+    movups  160(%rsp), %xmm6
+    movups  176(%rsp), %xmm7
+    mov     %r13, %rsp
+    mov     {SEAT_INNER}(%rbp), %r10
+    test    %r11b, %r11b
+    mov     %r12, %r11
+    jnz     11b
+    jmp     4f
 
     # From another domain, whose frame is the newest: on its control stack, which is the thread's. One that may have
     # changed the control words of floating point goes the slow way, which gives the callee the host's.

@@ -14,10 +14,18 @@
 //!   ------------------------------------       -----------------------------------------
 //!   depth = 1                                  bias = none
 //!   bias is mine: what is kept is mine         membarrier: every thread passes a full barrier
-//!   ... the call ...                           depth is 0: takes back what is kept
-//!   depth = 0                                  else: leaves it to the thread
+//!   what is kept becomes this call's           depth is 0: takes back what is kept
+//!   settled = 1                                settled is 1: leaves it to the thread
+//!   ... the call ...                           else: looks again
+//!   settled = 0
+//!   depth = 0
 //!   bias is not mine: takes back
 //! ```
+//!
+//! Depth 1 tells only that the thread is at the gate or behind it. The call may have other arguments: then what is kept is still that of
+//! the call before. So the thread says behind its decision that what is kept is what its call is granted (`settled`), and
+//! takes that word back before it leaves. The other one waits until it is said, or the thread has left. The decision is made by the thread
+//! alone: where only the places differ, what is kept is moved to them ([`shift`]).
 //!
 //! A third one may come between that and the taking back. It finds no bias, but an `owner`, and does the same: it waits for
 //! the other one's turn. So nobody enters before all is taken back, or left to a thread that is inside.
@@ -29,12 +37,17 @@
 //! A thread gets the bias after a number of calls with grants between which nobody else had it, if nobody else is
 //! inside. It sets the bias and looks at the depths of the others. They set their depth and look at the bias, with the
 //! same barrier between.
+//!
+//! `tests/keep.rs` has the picture as a model, in every order that the memory of x86 allows.
 
 use crate::core::Core;
-use crate::gates::{Inner, Seat};
+use crate::gates::{Inner, Registers, Seat};
 use crate::holder::Holder;
+use crate::measure::Arguments;
 use crate::memory::lock;
-use crate::rights::{self, GrantError, Raised};
+use crate::policy::{Effect, FunctionPolicy};
+use crate::rights::{self, GrantError, Raised, words};
+use crate::thread;
 use crate::wanted::{Keep, Kept, Wanted};
 use crate::world::world;
 use std::ptr;
@@ -59,7 +72,7 @@ impl Keep {
         let bias = core.inner.bias.load(Ordering::Acquire);
         // Without a bias, too, something may be kept still: whoever has taken the bias is about to take it back.
         if bias != seat && (!bias.is_null() || self.is_kept()) {
-            self.settle(core);
+            self.settle_for(core, seat);
         }
     }
 
@@ -76,6 +89,10 @@ impl Keep {
         wanted: &Wanted,
         may_keep: bool,
     ) -> Result<Granted, GrantError> {
+        if may_keep {
+            // The bias went while the thread was at the gate.
+            self.leave(core, seat);
+        }
         if !may_keep || !wanted.is_small() || !self.is_mine(core, seat, wanted) {
             let mut raised = Vec::new();
             raise_all(holder, wanted, &mut raised)?;
@@ -185,30 +202,47 @@ impl Keep {
         self.take_back_of(seat);
     }
 
-    /// Nothing is kept when this returns, unless the thread that keeps it is inside: it takes it back when it leaves.
+    /// Nothing is kept when this returns, but what a call that runs was granted: its thread takes that back when it leaves.
     pub(crate) fn settle(&self, core: &Core) {
+        let own = thread::known_seat(core, None).unwrap_or(ptr::null_mut());
+        self.settle_for(core, own);
+    }
+
+    /// As [`settle`](Self::settle); the thread's own seat.
+    fn settle_for(&self, core: &Core, own: *mut Seat) {
         let biased = core.inner.bias.swap(ptr::null_mut(), Ordering::AcqRel);
         if biased.is_null() && !self.is_kept() {
             return;
         }
         // Also where another one has taken the bias: its barrier may be still to come.
         barrier();
+        while !self.settle_once(core, own) {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether it is settled: otherwise the owner's thread is at a gate, and about to take back, or to leave.
+    fn settle_once(&self, core: &Core, own: *mut Seat) -> bool {
         let _turn = lock(&self.turn);
         let owner = self.owner.load(Ordering::Relaxed);
         // With the bias it is a later one, that has begun to keep behind this call's beginning.
         if owner.is_null() || core.inner.bias.load(Ordering::Relaxed) == owner {
-            return;
+            return true;
         }
         // The owner is on the list: it takes back what it keeps before it goes.
-        let is_outside = lock(&core.seats)
-            .iter()
-            .filter(|seat| ptr::eq(seat.0, owner))
-            // SAFETY: a seat on the list lives, and its depth is atomic.
-            .all(|seat| unsafe { (*seat.0).depth.load(Ordering::Acquire) } == 0);
-        match is_outside {
-            true => self.take_back(),
-            false => self.is_left.store(true, Ordering::Release),
+        let seats = lock(&core.seats);
+        let seat = seats.iter().find(|seat| ptr::eq(seat.0, owner));
+        // SAFETY: a seat on the list lives, and both are atomic. The depth is read first.
+        let is_inside = seat.map(|seat| unsafe {
+            let is_outside = (*seat.0).depth.load(Ordering::Acquire) == 0;
+            (!is_outside).then(|| (*seat.0).settled.load(Ordering::Acquire) != 0)
+        });
+        match is_inside.flatten() {
+            None => self.take_back(),
+            Some(false) if owner != own => return false,
+            Some(_) => self.is_left.store(true, Ordering::Release),
         }
+        true
     }
 }
 
@@ -238,6 +272,50 @@ impl Kept {
     fn take_back(&mut self) {
         self.wanted = Wanted::default();
         lower_all(&mut self.raised);
+    }
+
+    /// Gives a call other words in the place of those that are kept, if the policy wants as many pieces for it. If this is not
+    /// done, nothing is kept.
+    #[inline]
+    fn shift(
+        &mut self,
+        holder: &'static Holder,
+        policy: &FunctionPolicy,
+        registers: &Registers,
+    ) -> bool {
+        let arguments = Arguments {
+            registers,
+            caller: None,
+        };
+        let mut decider = world().supervisor();
+        let mut count = 0;
+        for effect in &policy.effects {
+            let (Effect::In(at, size) | Effect::Out(at, size) | Effect::InOut(at, size)) = effect
+            else {
+                return false;
+            };
+            let address = registers.argument(*at);
+            let bytes = match arguments.bytes(size) {
+                Ok(0) => continue,
+                Ok(bytes) if address != 0 => bytes,
+                Ok(_) => continue,
+                Err(_) => return false,
+            };
+            let (range, piece) = (words(address, bytes), self.wanted.piece(count));
+            let (Ok(range), Some((piece, permission))) = (range, piece) else {
+                return false;
+            };
+            let now = (range.start(), range.count());
+            if *piece != now {
+                let raised = &mut self.raised[count];
+                if !rights::shift(&mut decider, holder, raised, (range, permission)) {
+                    return false;
+                }
+                *piece = now;
+            }
+            count += 1;
+        }
+        count == self.wanted.count
     }
 }
 
@@ -281,11 +359,38 @@ impl Granted {
     }
 }
 
-/// Every thread of the process passes a full barrier.
-pub(crate) fn barrier() {
+/// A call of the host like the one before it, with other arguments: what is kept is what it is granted when this answers yes.
+/// Otherwise nothing is kept.
+// SAFETY: no other symbol has this name.
+#[unsafe(export_name = "mullion_word_shift")]
+pub(crate) extern "C" fn shift(seat: *mut Seat, registers: *const Registers) -> bool {
+    // SAFETY: the gate gives the thread's own seat, and its own frame's registers. The thread has the bias and is inside, so what
+    // is kept is its own. A policy lives as long as its domain's `Core`, for ever.
+    let (core, seat, registers, policy) = unsafe {
+        let policy = (*seat).policy.cast::<FunctionPolicy>().as_ref();
+        ((*(*seat).inner).core(), &mut *seat, &*registers, policy)
+    };
+    // SAFETY: as above.
+    let kept = unsafe { &mut *core.keep.kept.get() };
+    let is_done = match policy {
+        Some(policy) if seat.latest == seat.repeated => kept.shift(&core.holder, policy, registers),
+        _ => false,
+    };
+    match is_done {
+        true => seat.arguments = registers.integers,
+        false => {
+            seat.repeated = 0;
+            kept.take_back();
+        }
+    }
+    is_done
+}
+
+/// Every thread of the process passes a full barrier. It cannot fail behind `Inside::new`, which registers the process.
+pub(crate) fn barrier() -> bool {
     let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-    // SAFETY: it has no effect but order. It was registered by `Inside::new`, so it cannot fail.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    // SAFETY: it has no effect but order.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
 /// Behind a repeated call, if the thread has lost the bias meanwhile.

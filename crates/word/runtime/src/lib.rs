@@ -16,6 +16,7 @@
     target_pointer_width = "64"
 ))]
 
+mod biased;
 mod core;
 mod demand;
 mod domain;
@@ -53,6 +54,7 @@ mod wanted;
 mod watchdog;
 mod world;
 
+pub use biased::{Biased, Guard};
 pub use core::{Domain, EndError};
 pub use fibre::Kept;
 pub use host::{Granted, Host, PreparedGrant};

@@ -305,6 +305,44 @@ pub(crate) fn lower(decider: &mut Decider, raised: &Raised) {
     }
 }
 
+/// Gives a holder other words in the place of those that it was given, with the same permission; whether that is done. Where
+/// it is not, nothing has changed. It is done for a part that moves within its slab, and for words that the holder has by itself.
+#[inline]
+pub(crate) fn shift(
+    decider: &mut Decider,
+    holder: &'static Holder,
+    raised: &mut Raised,
+    (range, permission): (Range, Permission),
+) -> bool {
+    let (supervisor, rights, _) = decider.of(holder);
+    if !rights.is_clear(range) {
+        return false;
+    }
+    let (active, slab) = match raised {
+        Raised::Active(active) => match active.part {
+            Some(slab) => (active, slab),
+            None => return false,
+        },
+        Raised::Already => {
+            let found = rights.already(holder, range, permission);
+            return matches!(found, Some(Found::Already));
+        }
+        Raised::Two(..) => return false,
+    };
+    let mut parts = rights.parts.iter();
+    let Some(at) = parts.rposition(|part| part.number == active.number) else {
+        return false;
+    };
+    if !supervisor.move_part(&ROOT, slab, active.range, range) {
+        return false;
+    }
+    rights.latest += 1;
+    (active.number, active.range) = (rights.latest, range);
+    let part = &mut rights.parts[at];
+    (part.number, part.range) = (active.number, range);
+    true
+}
+
 /// Puts back what a holder was given for a call, and gives it other pieces.
 pub(crate) fn exchange(
     decider: &mut Decider,

@@ -121,6 +121,11 @@ pub(crate) extern "C" fn enter_slowly(
             Err(what) => registers.refuse(core, body, Some((FaultKind::Policy, what))),
         },
     }
+    if before == 0 {
+        // SAFETY: as above.
+        unsafe { (*seat).settled.store(0, Ordering::Relaxed) };
+        compiler_fence(Ordering::SeqCst);
+    }
     depth.store(before, Ordering::Relaxed);
     if before == 0 {
         core.keep.leave(core, seat);
@@ -186,10 +191,15 @@ fn enter_granted(
     // SAFETY: the seat is the thread's in this domain, and its depth was counted.
     let granted = unsafe {
         let may_keep = outermost && core.instances.is_none();
-        core.keep
-            .grant(core, instance::of_seat(seat), seat, wanted, may_keep)
+        let granted = core
+            .keep
+            .grant(core, instance::of_seat(seat), seat, wanted, may_keep);
+        if outermost {
+            compiler_fence(Ordering::SeqCst);
+            (*seat).settled.store(1, Ordering::Relaxed);
+        }
+        granted.map_err(|error| error.to_string())?
     };
-    let granted = granted.map_err(|error| error.to_string())?;
     if let (Granted::Kept, None, Some(policy)) = (&granted, from, policy) {
         // SAFETY: the seat is the thread's own.
         remember(unsafe { &mut *seat }, body, policy, registers);

@@ -448,6 +448,7 @@ impl Place {
             policy: std::ptr::null(),
             repeated: 0,
             edition: 0,
+            settled: AtomicU64::new(0),
             arguments: [0; 6],
             masks: [0; 6],
             own: holder.view.own(),

@@ -73,6 +73,14 @@ impl Wanted {
         (self.count, self.writes) = (count, other.writes);
     }
 
+    /// The words of a piece, and what it is granted with.
+    #[inline]
+    pub(crate) fn piece(&mut self, at: usize) -> Option<(&mut (u64, u64), Permission)> {
+        let permission = right(self.writes >> at & 1 == 1);
+        let piece = self.pieces[..self.count].get_mut(at)?;
+        Some((piece, permission))
+    }
+
     /// Whether it may be kept.
     pub(crate) fn is_small(&self) -> bool {
         self.more.is_empty()

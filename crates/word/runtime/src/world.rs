@@ -1,5 +1,6 @@
 //! What the process has once: the supervisor with its table, and addresses for stacks.
 
+use crate::biased::{Biased, Guard};
 use crate::core::Core;
 use crate::gates;
 use crate::memory::{Reserved, lock};
@@ -11,7 +12,7 @@ use mullion_word_abi::{ADDRESS_BITS, STACK_REGION};
 use mullion_word_table::{self as table, Code, Inside, Table};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use thiserror::Error;
 
 /// Addresses for data stacks: every second region of so many.
@@ -38,7 +39,7 @@ pub enum SetupError {
 
 /// The process's own.
 pub(crate) struct World {
-    decider: Mutex<Decider>,
+    decider: Biased<Decider>,
     pub(crate) inside: Arc<Inside>,
     pub(crate) stacks: Stacks,
     pub(crate) private: Private,
@@ -202,7 +203,7 @@ impl World {
             .load();
         install().map_err(system("handlers for faults and limits"))?;
         Ok(World {
-            decider: Mutex::new(Decider::new(Supervisor::new(space, table))),
+            decider: Biased::new(Decider::new(Supervisor::new(space, table))),
             inside,
             thunks,
             private,
@@ -214,7 +215,13 @@ impl World {
         })
     }
 
-    pub(crate) fn supervisor(&self) -> MutexGuard<'_, Decider> {
-        lock(&self.decider)
+    #[inline]
+    pub(crate) fn supervisor(&self) -> Guard<'_, Decider> {
+        self.decider.lock()
+    }
+
+    /// As [`supervisor`](Self::supervisor), while the process is copied.
+    pub(crate) fn supervisor_in_copies(&self) -> Guard<'_, Decider> {
+        self.decider.lock_whole()
     }
 }

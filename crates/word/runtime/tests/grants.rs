@@ -113,6 +113,58 @@ fn none(domain: &Domain, at: u64) {
 /// More calls than it takes until rights are kept between them.
 const MANY: u32 = 300;
 
+/// The gate moves what is kept to other arguments: these have what they are granted, and nothing else has.
+#[test]
+fn a_right_that_is_kept_moves_with_the_arguments() {
+    let (host, domain) = load();
+    let mut cells = vec![0u32; 1 << 16];
+    let base = cells.as_mut_ptr() as u64;
+    let mut wanted = vec![0u32; cells.len()];
+    let (mut state, mut stale) = (7u64, 0);
+    let mut below = |limit: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+        (state >> 33) % limit
+    };
+    for round in 0..6_000 {
+        // Mostly near each other; sometimes in another slab, or across a border of two.
+        let at = match below(8) {
+            0 => below(60_000),
+            1 => 16_384 - below(8),
+            _ => 1_000 + below(40),
+        };
+        let (words, before) = (below(5), at);
+        let place = base + 4 * at;
+        assert_eq!(call(&domain, "fill", place, 4 * words), 1);
+        (at..at + words).for_each(|at| wanted[at as usize] += 1);
+        if round < 200 || below(20) != 0 {
+            continue;
+        }
+        stale += 1;
+        match below(4) {
+            // The next word is not granted.
+            0 => {
+                assert_eq!(call(&domain, "beyond", place + 4, 4 * words), 0);
+                assert_eq!(refused(&domain), Some(place + 4 + 4 * words));
+            }
+            // The words of the call before are not.
+            1 if words > 0 => {
+                assert_eq!(call(&domain, "fill", base + 4 * 50_000, 8), 1);
+                wanted[50_000] += 1;
+                wanted[50_001] += 1;
+                assert_eq!(call(&domain, "look", base + 4 * before, 0), 0);
+                assert_eq!(refused(&domain), Some(base + 4 * before));
+            }
+            2 => none(&domain, place),
+            _ => {
+                host.revoke(place as usize, 4).unwrap();
+                none(&domain, place);
+            }
+        }
+    }
+    assert!(stale > 100);
+    assert!(cells == wanted);
+}
+
 #[test]
 fn a_right_that_is_kept_serves_no_other_call() {
     let (host, domain) = load();

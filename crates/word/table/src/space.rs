@@ -20,7 +20,7 @@ use mullion_word_abi::{
 };
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering, compiler_fence};
 use thiserror::Error;
 
 /// Words that the shadow covers.
@@ -33,6 +33,12 @@ const WORDS_OF_LINE: u64 = LINE / WORD;
 
 /// A byte for each number.
 const MAP_BYTES: usize = 1 << 16;
+
+/// A line that says nothing of its words.
+const NO_NUMBER: u16 = 0;
+
+/// Up to so many words are written without a look at what is best for many.
+const FEW: u64 = 32;
 
 /// Words that have no shadow.
 const CLOSED: Range<u64> = CLOSED_FIRST / 4..CLOSED_END / 4;
@@ -246,12 +252,16 @@ impl Space {
     }
 
     /// Writes `number` at the words from `first` to before `end`.
+    #[inline]
     pub(crate) fn fill(&self, first: u64, end: u64, number: u16) {
         assert!(
             first <= end && end <= WORDS,
             "the shadow ends at word {WORDS:#x}"
         );
         // The closed words have no shadow: nobody has anything there.
+        if end <= CLOSED.start || CLOSED.end <= first {
+            return self.fill_part(first, end, number);
+        }
         for part in [first..end.min(CLOSED.start), first.max(CLOSED.end)..end] {
             if part.start < part.end {
                 self.fill_part(part.start, part.end, number);
@@ -259,19 +269,74 @@ impl Space {
         }
     }
 
+    #[inline]
     fn fill_part(&self, first: u64, end: u64, number: u16) {
+        if first < end && end - first <= FEW {
+            return self.fill_few(first, end, number);
+        }
+        self.fill_many(first, end, number);
+    }
+
+    /// As [`fill`](Self::fill), of at most [`FEW`] words, and at least one.
+    #[inline]
+    fn fill_few(&self, first: u64, end: u64, number: u16) {
+        let lines = self.lines.base.wrapping_add(self.lines.bytes);
+        // As below.
+        for line in first / WORDS_OF_LINE..end.div_ceil(WORDS_OF_LINE) {
+            // SAFETY: inside the lines, by the callers' bounds; only atomic accesses are made there.
+            let line =
+                unsafe { AtomicU16::from_ptr(lines.wrapping_sub(2 * line as usize + 2).cast()) };
+            if line.load(Ordering::Relaxed) != NO_NUMBER {
+                line.store(NO_NUMBER, Ordering::Release);
+            }
+        }
+        compiler_fence(Ordering::SeqCst);
+        // Four cells at a time; others among them get what they have. There is one writer.
+        let (low, high) = (first / 4, (end - 1) / 4);
+        let (head, tail) = (!0 << (first % 4 * 16), !0 >> (3 - (end - 1) % 4) * 16);
+        if low == high {
+            return self.set_four(low, head & tail, number);
+        }
+        self.set_four(low, head, number);
+        (low + 1..high).for_each(|group| self.set_four(group, !0, number));
+        self.set_four(high, tail, number);
+        if number >= OWN_FIRST && end - first >= WORDS_OF_LINE {
+            self.name_lines(first, end, number);
+        }
+    }
+
+    /// Gives those of four words a number that `bits` says: the words from `4 * group` on, inside the shadow.
+    #[inline]
+    fn set_four(&self, group: u64, bits: u64, number: u16) {
+        let all = u64::from(number) * 0x0001_0001_0001_0001;
+        let at = self.shadow.base.wrapping_add(8 * group as usize);
+        // SAFETY: inside the shadow, by the callers' bounds, and aligned. Only atomic accesses are made there. Readers of a cell see it
+        // whole: a processor does not tear two bytes that lie in an aligned store.
+        let four = unsafe { AtomicU64::from_ptr(at.cast()) };
+        let others = four.load(Ordering::Relaxed) & !bits;
+        four.store(others | all & bits, Ordering::Release);
+    }
+
+    fn fill_many(&self, first: u64, end: u64, number: u16) {
         let from = self.shadow.base.wrapping_add(2 * first as usize);
         let bytes = 2 * (end - first) as usize;
         // No line says more than its words at any time: stores are seen in their order.
         self.clear_lines(first / WORDS_OF_LINE, end.div_ceil(WORDS_OF_LINE));
+        compiler_fence(Ordering::SeqCst);
         if number == 0 && bytes >= GIVE_BACK {
             self.give_back(from, bytes);
         } else {
             fill(from.cast(), bytes / 2, number);
         }
+        if number >= OWN_FIRST {
+            self.name_lines(first, end, number);
+        }
+    }
+
+    /// Gives lines that are wholly within these words their number. Nobody asks whether a line has another one than an own one.
+    fn name_lines(&self, first: u64, end: u64, number: u16) {
         let lines = first.div_ceil(WORDS_OF_LINE)..end / WORDS_OF_LINE;
-        // Nobody asks whether a line has another number than an own one.
-        if number >= OWN_FIRST && lines.start < lines.end {
+        if lines.start < lines.end {
             let count = (lines.end - lines.start) as usize;
             fill(self.cells_of_lines(lines.end).cast(), count, number);
         }
@@ -288,24 +353,8 @@ impl Space {
         if bytes >= GIVE_BACK {
             return self.give_back(from, bytes);
         }
-        let mut done = 0;
-        while done < bytes {
-            let at = from.wrapping_add(done);
-            if (at as usize).is_multiple_of(8) && bytes - done >= 8 {
-                // SAFETY: eight aligned bytes of the lines, by the callers' bounds; only atomic accesses are made there.
-                let four = unsafe { AtomicU64::from_ptr(at.cast()) };
-                if four.load(Ordering::Relaxed) != 0 {
-                    four.store(0, Ordering::Release);
-                }
-                done += 8;
-            } else {
-                // SAFETY: two aligned bytes of the lines, by the callers' bounds; only atomic accesses are made there.
-                let one = unsafe { AtomicU16::from_ptr(at.cast()) };
-                if one.load(Ordering::Relaxed) != 0 {
-                    one.store(0, Ordering::Release);
-                }
-                done += 2;
-            }
+        if !is_zero(from, bytes) {
+            fill(from.cast(), bytes / 2, NO_NUMBER);
         }
     }
 
@@ -370,6 +419,48 @@ fn occupant() -> String {
         true => "something that /proc/self/maps does not show".to_owned(),
         false => found.join("; "),
     }
+}
+
+/// Whether all of so many bytes of the lines are 0; an even number of them.
+fn is_zero(mut from: *mut u8, bytes: usize) -> bool {
+    let mut left = bytes;
+    let mut all = 0;
+    while left > 0 && !(left >= 16 && (from as usize).is_multiple_of(16)) {
+        // SAFETY: two aligned bytes of the lines, by the callers' bounds; only atomic accesses are made there.
+        all |= unsafe { AtomicU16::from_ptr(from.cast()) }.load(Ordering::Relaxed);
+        from = from.wrapping_add(2);
+        left -= 2;
+    }
+    let blocks = left / 16;
+    let mut wide: u64 = 0;
+    if blocks > 0 {
+        // SAFETY: `blocks` times 16 bytes from `from` on are inside the lines, and `from` is aligned for it. The writers of lines
+        // are one at a time.
+        unsafe {
+            std::arch::asm!(
+                "pxor {x}, {x}",
+                "2:",
+                "por {x}, xmmword ptr [{from}]",
+                "add {from}, 16",
+                "dec {blocks}",
+                "jnz 2b",
+                "packsswb {x}, {x}",
+                "movq {wide}, {x}",
+                x = out(xmm_reg) _,
+                from = inout(reg) from => from,
+                blocks = inout(reg) blocks => _,
+                wide = out(reg) wide,
+                options(nostack, readonly),
+            );
+        }
+    }
+    left %= 16;
+    for _ in 0..left / 2 {
+        // SAFETY: as above.
+        all |= unsafe { AtomicU16::from_ptr(from.cast()) }.load(Ordering::Relaxed);
+        from = from.wrapping_add(2);
+    }
+    u64::from(all) | wide == 0
 }
 
 /// From so many cells on the wide stores are worth their beginning and end.

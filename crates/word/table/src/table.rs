@@ -98,6 +98,22 @@ struct Known {
     changes: u64,
 }
 
+impl Known {
+    /// Whether it is this change.
+    #[inline]
+    fn is(
+        &self,
+        changes: u64,
+        before: HoldingNumber,
+        after: HoldingNumber,
+        changed: Option<Subject>,
+    ) -> bool {
+        self.changes == changes
+            && (self.before, self.after) == (before, after)
+            && changed == Some(Subject::Domain(self.domain))
+    }
+}
+
 impl Table {
     /// An empty table. `inside` knows the threads that are to be waited for.
     pub fn reserve(limits: Limits, inside: Arc<Inside>) -> Result<Table, SpaceError> {
@@ -303,9 +319,7 @@ impl Table {
         let Some(known) = self.latest[usize::from(after.number < before.number)] else {
             return false;
         };
-        let is_it = known.changes == self.numbers.changes()
-            && (known.before, known.after) == (before, after)
-            && changed == Some(Subject::Domain(known.domain));
+        let is_it = known.is(self.numbers.changes(), before, after, changed);
         if is_it {
             if known.is_lost {
                 self.lost.push(known.domain);
@@ -477,6 +491,29 @@ impl Mechanism for Table {
                 });
             }
         }
+    }
+
+    #[inline]
+    fn shift(
+        &mut self,
+        (from, to): (Range, Range),
+        (off, on): (HoldingNumber, HoldingNumber),
+        holders: (Holders<'_>, Holders<'_>),
+    ) {
+        let changed = holders.1.changed();
+        let known = |before: HoldingNumber, after: HoldingNumber| {
+            self.latest[usize::from(after.number < before.number)]
+                .filter(|known| known.is(self.numbers.changes(), before, after, changed))
+        };
+        if let (Some(gone), Some(come)) = (known(on, off), known(off, on)) {
+            self.lost.push(gone.domain);
+            self.write(from, gone.number);
+            self.write(to, come.number);
+        } else {
+            self.hold(from, on, off, holders.0);
+            self.hold(to, off, on, holders.1);
+        }
+        self.settle();
     }
 
     fn rehold(&mut self, holding: HoldingNumber, domain: DomainId, permission: Permission) {

@@ -294,3 +294,68 @@ fn parts_of_what_is_prepared_come_and_go_by_themselves() {
             .any(|(_, holding)| *holding == slab_now[0])
     );
 }
+
+/// A part that moves, against the two calls that it stands for.
+#[test]
+fn a_part_that_moves_is_one_that_ends_and_one_that_begins() {
+    let rw = Permission::ReadWrite;
+    let [mut moving, mut calling] = [(); 2].map(|()| {
+        let (mut s, kernel, module) = world(Recorder::new());
+        let other = s.pd_subdivide(&ROOT, words(36, 4), rw).unwrap();
+        let slabs = [module, other].map(|to| {
+            let slab = s.prepare(&kernel, to, words(0, 32), rw, Level::None);
+            slab.unwrap()
+        });
+        // From then on parts are decided at once.
+        for (slab, part) in slabs.into_iter().cycle().zip([words(3, 2); 16]) {
+            let is_known = s.grant_part(&kernel, slab, part).unwrap();
+            assert_eq!(s.revoke_part(&kernel, slab, part).unwrap(), is_known);
+        }
+        for (slab, first) in slabs.into_iter().zip([2, 8]) {
+            assert_eq!(s.grant_part(&kernel, slab, words(first, 2)), Ok(true));
+        }
+        (s, kernel, slabs)
+    });
+    let mut state = 7u64;
+    let mut below = |limit: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+        (state >> 33) % limit
+    };
+    let mut parts = [words(2, 2), words(8, 2)];
+    let (mut moved, mut refused) = (0, 0);
+    for _ in 0..2_000 {
+        let (at, start) = (below(2) as usize, below(30));
+        let to = words(start, 1 + below(5.min(31 - start)));
+        let (s, kernel, slabs) = &mut calling;
+        assert_eq!(s.revoke_part(kernel, slabs[at], parts[at]), Ok(true));
+        assert_eq!(s.grant_part(kernel, slabs[at], to), Ok(true));
+        let (s, kernel, slabs) = &mut moving;
+        let is_moved = s.move_part(kernel, slabs[at], parts[at], to);
+        // Words that the other one has, too, are not decided at once.
+        let is_alone = [parts[at], to].map(|part| part.overlap(parts[1 - at])) == [None; 2];
+        assert!(is_alone || !is_moved);
+        if !is_moved {
+            assert_eq!(s.revoke_part(kernel, slabs[at], parts[at]), Ok(true));
+            assert_eq!(s.grant_part(kernel, slabs[at], to), Ok(true));
+        }
+        parts[at] = to;
+        moved += u32::from(is_moved);
+        refused += u32::from(!is_moved);
+        s.check().unwrap();
+        for (domain, word) in (1..4).flat_map(|to| (0..64).map(move |at| (to, at))) {
+            let domain = DomainId::new(domain);
+            let of = |s: &Supervisor<Recorder>| {
+                let told = s.mechanism();
+                let by_holding = told.permission_by_holding(domain, word);
+                let by_domain = told.permission(domain, word);
+                (s.permission(domain, word), by_domain, by_holding)
+            };
+            assert_eq!(of(s), of(&calling.0), "word {word}");
+        }
+    }
+    assert!(moved > 500 && refused > 100, "{moved} and {refused}");
+    // A record has two entries for it: then it is two calls.
+    let (s, kernel, slabs) = &mut moving;
+    s.start_audit(10);
+    assert!(!s.move_part(kernel, slabs[0], parts[0], parts[0]));
+}

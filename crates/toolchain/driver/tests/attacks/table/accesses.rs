@@ -1,6 +1,7 @@
 //! Accesses to what was not granted: of every width, at borders, at odd addresses, by odd instructions.
 
 use super::{Attack, Ends, HOST, Harm, With, fault, row};
+use mullion_word_abi::{CLOSED_END, CLOSED_FIRST};
 use mullion_word_runtime::FaultKind;
 
 pub(super) fn all() -> Vec<Attack> {
@@ -419,6 +420,41 @@ fn addresses() -> Vec<Attack> {
             "the addresses without a shadow",
             "store_word",
             |_| [7 << 30, 0, 0],
+            Ends::Fault(Access, ""),
+            Unseen,
+        ),
+        (
+            "the addresses without a shadow are read",
+            "load_word",
+            |_| [7 << 30, 0, 0],
+            Ends::Fault(Access, ""),
+            Unseen,
+        ),
+        (
+            "the first of them",
+            "store_long",
+            |_| [CLOSED_FIRST, 0, 0],
+            Ends::Fault(Access, ""),
+            Unseen,
+        ),
+        (
+            "the last of them",
+            "store_byte",
+            |_| [CLOSED_END - 1, 0, 0],
+            Ends::Fault(Access, ""),
+            Unseen,
+        ),
+        (
+            "64 bytes across their beginning",
+            "store_block",
+            |_| [CLOSED_FIRST - 32, 0, 0],
+            Ends::Fault(Access, ""),
+            Unseen,
+        ),
+        (
+            "64 bytes across their end",
+            "store_block",
+            |_| [CLOSED_END - 32, 0, 0],
             Ends::Fault(Access, ""),
             Unseen,
         ),
