@@ -51,6 +51,10 @@ pub const TRUSTED: &[Trusted] = &[
         reason: "It lays out verified images only. A fault in it maps what was not verified.",
     },
     Trusted {
+        folder: "crates/elastic/language",
+        reason: "It reads what a type forbids its programs to say. A fault in it lets them say more, behind the type's wall.",
+    },
+    Trusted {
         folder: "crates/elastic/judge",
         reason: "It decides what programs of a type may say. A fault in it lets them say more, behind the type's wall.",
     },
@@ -197,8 +201,7 @@ const LEFT: &[(&str, &str)] = &[
     ),
     (
         "`decide`: texts of operators",
-        "Policies and module types are what operators wrote. To read them wrongly is to decide wrongly. The rules of elastic \
-            languages are read with them, and only the judge asks for those.",
+        "Policies and module types are what operators wrote. To read them wrongly is to decide wrongly.",
     ),
     (
         "`supervisor`: indexes",

@@ -37,6 +37,7 @@ fn every_link_leads_somewhere() {
     let mut pages = files(&root().join("docs"), "md");
     pages.extend(files(&root().join("crates"), "md"));
     pages.extend(files(&root().join("examples"), "md"));
+    pages.extend(files(&root().join("hosts"), "md"));
     for page in [
         "README.md",
         "ARCHITECTURE.md",

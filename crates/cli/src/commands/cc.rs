@@ -6,7 +6,7 @@ use crate::output::file;
 use anyhow::{Context as _, bail};
 use mullion_driver::{Arguments, Language, Origin};
 use mullion_trust::module_type::{self, ModuleType, Protection, Verification};
-use mullion_trust::record::{self, Compilation, Judged, TypeReference};
+use mullion_trust::record::{self, Compilation, TypeReference};
 use mullion_trust::{SecretKey, Sha256Digest};
 use mullion_verifier::{structure, verify};
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ impl Signer {
         &self,
         image: &Path,
         origin: Origin,
-        elastic: Option<Judged>,
+        elastic: Option<serde_json::Map<String, serde_json::Value>>,
     ) -> anyhow::Result<()> {
         let output = record_of(image);
         // A record of an earlier image, should this one not be signed.

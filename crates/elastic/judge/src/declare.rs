@@ -4,7 +4,7 @@ use crate::scope::{Entity, Judge, Tag};
 use crate::types::{Function, INT, INTS, LARGEST, Length, Member, Qualified, Record, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
-use mullion_decide::elastic::Rule;
+use mullion_elastic::Rule;
 use std::rc::Rc;
 
 /// How long what is declared lives, and who sees it.

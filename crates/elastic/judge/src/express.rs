@@ -4,7 +4,7 @@ use crate::scope::{Entity, Judge};
 use crate::types::{Function, INT, Qualified, Type, UNSIGNED_LONG};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
-use mullion_decide::elastic::Rule;
+use mullion_elastic::Rule;
 use std::rc::Rc;
 
 /// A function that checks an index; it is in front of what is written.

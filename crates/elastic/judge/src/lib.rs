@@ -37,7 +37,7 @@ pub use counted::MARK;
 pub use refusal::{SourcePlace, SourceRefusal};
 
 use lang_c::driver::{Config, Flavor, Parse, parse_preprocessed};
-use mullion_decide::elastic::{Elastic, Rule};
+use mullion_elastic::{Elastic, Rule};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 

@@ -5,7 +5,7 @@ use crate::scope::Judge;
 use crate::types::{INT, INTS, Int, Length, Qualified, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
-use mullion_decide::elastic::Rule;
+use mullion_elastic::Rule;
 use std::rc::Rc;
 
 impl Judge<'_> {

@@ -5,7 +5,7 @@ use crate::scope::Judge;
 use crate::types::{INT, INTS, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
-use mullion_decide::elastic::Rule;
+use mullion_elastic::Rule;
 
 impl Judge<'_> {
     pub(crate) fn unary(&mut self, unary: &Node<UnaryOperatorExpression>) -> Value {

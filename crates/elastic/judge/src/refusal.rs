@@ -1,7 +1,7 @@
 //! What is refused, and how that is told.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use mullion_decide::elastic::{Of, Rule};
+use mullion_elastic::{Of, Rule};
 use serde::{Deserialize, Serialize};
 
 /// A place in a source file.

@@ -5,7 +5,7 @@
 //! language as lines, and answers with lines. Fields are separated by tabs.
 
 use crate::refusal::{SourcePlace, SourceRefusal};
-use mullion_decide::elastic::{Elastic, Rule};
+use mullion_elastic::{Elastic, Rule};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;

@@ -4,7 +4,7 @@ use crate::refusal::SourceRefusal;
 use crate::tokens::Tokens;
 use crate::types::{Function, Qualified, Record, Type, written};
 use lang_c::span::{Node, Span};
-use mullion_decide::elastic::{Elastic, Memory, Rule};
+use mullion_elastic::{Elastic, Memory, Rule};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 

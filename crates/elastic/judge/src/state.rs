@@ -6,7 +6,7 @@ use crate::scope::{Entity, Judge, Scope};
 use crate::types::{Length, Qualified, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
-use mullion_decide::elastic::Rule;
+use mullion_elastic::Rule;
 
 impl Judge<'_> {
     pub(crate) fn statement(&mut self, statement: &Node<Statement>) -> String {

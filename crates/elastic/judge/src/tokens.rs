@@ -5,7 +5,7 @@
 //! finds the place of everything.
 
 use crate::refusal::{SourcePlace, SourceRefusal};
-use mullion_decide::elastic::Rule;
+use mullion_elastic::Rule;
 use std::collections::HashMap;
 use std::ops::Range;
 

@@ -8,7 +8,7 @@ use crate::scope::{Current, Defined, Entity, Judge, Scope, first};
 use crate::types::{Function, LARGEST, Qualified, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
-use mullion_decide::elastic::{Memory, Rule};
+use mullion_elastic::{Memory, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 

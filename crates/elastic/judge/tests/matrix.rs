@@ -92,7 +92,7 @@ fn a_construct_is_refused_wherever_it_hides() {
     let (mut table, mut wrong) = (head(), Vec::new());
     for (rule, construct) in CONSTRUCTS {
         table.push_str(&format!("| `{construct}` | `{rule}` |"));
-        let optional = mullion_decide::elastic::Rule::ALL
+        let optional = mullion_elastic::Rule::ALL
             .iter()
             .find(|known| known.name() == *rule);
         let optional = optional.expect("a rule").is_optional();

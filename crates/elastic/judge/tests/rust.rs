@@ -5,7 +5,7 @@
 #[path = "rust/matrix.rs"]
 mod matrix;
 
-use mullion_decide::ModuleType;
+use mullion_elastic::Elastic;
 use mullion_judge::rust::{Answer, SOURCES, told};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -109,9 +109,9 @@ impl Tools {
             std::fs::create_dir_all(file.parent().expect("a parent")).expect("room");
             std::fs::write(file, text).expect("room");
         }
-        let found = module_type(table);
+        let found = elastic(table);
         let root = directory.canonicalize().expect("it is there");
-        let said = told(found.elastic.as_ref().expect("a table"), &root);
+        let said = told(&found, &root);
         std::fs::write(directory.join("told"), said).expect("room");
         let mut judge = Command::new(self.at("judge"));
         judge
@@ -153,7 +153,7 @@ impl Tools {
     }
 }
 
-fn module_type(table: &str) -> ModuleType {
+fn elastic(table: &str) -> Elastic {
     let environment = here().join("environment.rs");
     let digest =
         mullion_decide::Sha256Digest::of(&std::fs::read(&environment).expect("it is there"));
@@ -162,8 +162,9 @@ fn module_type(table: &str) -> ModuleType {
          [elastic]\n{table}\n[elastic.environment]\nfile = {:?}\nsha256 = \"{digest}\"\n{PUBLIC}\n",
         environment.display().to_string()
     );
-    ModuleType::parse(&text, Path::new("tested.toml"))
-        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+    let read = Elastic::parse(&text, Path::new("tested.toml"));
+    let (_, elastic) = read.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    elastic.expect("a table")
 }
 
 /// The cases of a file. Each begins with `//== NAME WORDS... | TABLE; TABLE`.

@@ -30,13 +30,17 @@ pub enum DocumentError {
 }
 
 /// A file's name and text, to speak of its places.
-pub(crate) struct Document<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) text: &'a str,
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    /// Which file.
+    pub path: &'a Path,
+    /// All of it.
+    pub text: &'a str,
 }
 
 impl Document<'_> {
-    pub(crate) fn error(
+    /// An error at a place of it.
+    pub fn error(
         &self,
         span: Option<std::ops::Range<usize>>,
         problem: impl Into<String>,
@@ -54,7 +58,11 @@ impl Document<'_> {
         }
     }
 
-    pub(crate) fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, DocumentError> {
+    /// What the text says, as TOML.
+    ///
+    /// # Errors
+    /// The first place that is not so.
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, DocumentError> {
         toml::from_str(self.text).map_err(|error| {
             let message = error.message().trim().to_owned();
             let hint = if message.contains("unknown field") {

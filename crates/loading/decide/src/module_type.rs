@@ -4,11 +4,10 @@
 //! paper, section III-C.1) together with the SHA-256 digest of the file.
 
 use crate::document::{self, Document, DocumentError};
-use crate::elastic::{self, Elastic, ElasticTable};
 use crate::limits::{Limit, Limits};
 use crate::record::Sha256Digest;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// What of an image's accesses is confined (`docs/window.md`). Each value
@@ -104,9 +103,19 @@ pub struct ModuleType {
     /// What a domain may use.
     pub limits: Limits,
     /// What its code may say; `None`: whatever the language lets it.
-    pub elastic: Option<Elastic>,
+    pub elastic: Option<ElasticTable>,
     /// Of the file.
     pub digest: Sha256Digest,
+}
+
+/// The table `[elastic]` of a type's file, which is there and has not been read. The loader asks no
+/// more. `mullion-elastic` reads it.
+#[derive(Clone, Debug)]
+pub struct ElasticTable {
+    /// The file.
+    pub path: PathBuf,
+    /// All of its text.
+    pub text: String,
 }
 
 #[derive(Deserialize)]
@@ -125,7 +134,7 @@ struct TypeFile {
     imports: Vec<Spanned<String>>,
     #[serde(default)]
     limits: LimitsTable,
-    elastic: Option<Spanned<ElasticTable>>,
+    elastic: Option<toml::Table>,
 }
 
 #[derive(Default, Deserialize)]
@@ -177,15 +186,6 @@ impl ModuleType {
         }
         imports.sort();
         imports.dedup();
-        let elastic = match file.elastic {
-            None => None,
-            Some(table) => {
-                let span = table.span();
-                let table = table.into_inner();
-                let read = elastic::read(&document, span, table, file.language, &file.mechanism)?;
-                Some(read)
-            }
-        };
         Ok(ModuleType {
             id: file.id.into_inner(),
             description: file.description,
@@ -195,7 +195,10 @@ impl ModuleType {
             verification: file.verification,
             imports,
             limits: limits(&document, file.limits)?,
-            elastic,
+            elastic: file.elastic.map(|_| ElasticTable {
+                path: path.to_owned(),
+                text: text.to_owned(),
+            }),
             digest: Sha256Digest::of(text.as_bytes()),
         })
     }

@@ -5,7 +5,6 @@
 //! type and what the image was made with.
 
 use crate::dsse::{self, EnvelopeError};
-use crate::elastic::{Memory, Rule, Wall};
 use crate::key::{PublicKey, SecretKey};
 use crate::keynote::{Exhausted, Work};
 use crate::module_type::{ModuleType, Protection};
@@ -84,32 +83,10 @@ pub struct Compilation {
     /// SHA-256 of each source file, by its name.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
-    /// That the source was judged, and against what; of types with an elastic language alone.
+    /// That the source was judged, and against what; of types with an elastic language alone. The
+    /// loader looks whether it is there. `mullion-elastic` has its form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub elastic: Option<Judged>,
-}
-
-/// What the compiler says of source that it has judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Judged {
-    /// The wall that the type wants around the code.
-    pub wall: Wall,
-    /// What is known of the memory that the code reaches.
-    pub memory: Memory,
-    /// The optional rules that the source was held against.
-    pub rules: Vec<Rule>,
-    /// SHA-256 of the text that was compiled, which the judge has written.
-    pub text: String,
-    /// SHA-256 of the environment's file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub environment: Option<String>,
-    /// Bytes of stack that a call takes at most, where the type bounds them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stack: Option<u64>,
-    /// Instructions that a call runs at most, where the type bounds them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<u64>,
+    pub elastic: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 /// Names a module type without doubt.

@@ -20,7 +20,8 @@ pub use mullion_decide::{
     DocumentError, Limit, Limits, ModuleType, Policy, PublicKey, SecretKey, Sha256Digest,
 };
 pub use mullion_decide::{
-    challenge, clock, dsse, elastic, event, key, keynote, limits, module_type, policy, record, text,
+    challenge, clock, document, dsse, event, key, keynote, limits, module_type, policy, record,
+    text,
 };
 
 /// The loader's question.

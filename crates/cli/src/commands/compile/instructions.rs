@@ -5,8 +5,8 @@
 //! itself again (a component of the graph) runs its longest way between two marks, once more than it meets marks. The
 //! rewriter's checks are not counted, and neither is what runs in the host.
 
+use mullion_elastic::Elastic;
 use mullion_judge::MARK;
-use mullion_trust::elastic::Elastic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The most instructions that a call of an entry point runs.

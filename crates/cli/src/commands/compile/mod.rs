@@ -14,12 +14,12 @@ use super::keys::{KeyringArgs, add_credentials};
 use crate::output::{file, outln, sayln};
 use anyhow::{Context as _, bail};
 use mullion_driver::Origin;
+use mullion_elastic::{BaseLanguage, Elastic, Judged, Rule};
 use mullion_judge::{JudgedProgram, SourceRefusal};
 use mullion_trust::compile::may_compile;
-use mullion_trust::elastic::{BaseLanguage, Elastic, Rule};
 use mullion_trust::keynote::Work;
 use mullion_trust::log::Log;
-use mullion_trust::{ModuleType, Policy, SecretKey, Sha256Digest, record};
+use mullion_trust::{ModuleType, Policy, SecretKey, Sha256Digest};
 use program::Built;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ struct Refused;
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let module_type = find_type(&self.module_type)?;
-        let Some(elastic) = &module_type.elastic else {
+        let Some(elastic) = &Elastic::of(&module_type)? else {
             bail!(
                 "the type {} has no elastic language: mullion cc --type compiles for it, or add [elastic] to its file",
                 module_type.id
@@ -111,7 +111,7 @@ impl Args {
                     flags: built.flags.clone(),
                     sources: built.sources.clone(),
                 };
-                let judged = record::Judged {
+                let judged = Judged {
                     wall: elastic.wall,
                     memory: elastic.memory,
                     rules: elastic.rules().collect(),
@@ -123,7 +123,11 @@ impl Args {
                     stack: built.stack,
                     instructions: built.instructions,
                 };
-                Signer::of(module_type.clone(), key).sign(output, origin, Some(judged))?;
+                Signer::of(module_type.clone(), key).sign(
+                    output,
+                    origin,
+                    Some(serde_json::from_value(serde_json::to_value(judged)?)?),
+                )?;
                 self.log(&policy, &module_type, Some(&Sha256Digest::of(image)))?;
                 outln!("{}", output.display())?;
                 ExitCode::SUCCESS
@@ -333,10 +337,9 @@ fn counted(
 pub(super) fn check(
     text: &str,
     path: &Path,
-    module_type: &ModuleType,
+    (module_type, elastic): (&ModuleType, Option<&Elastic>),
     files: &[PathBuf],
 ) -> anyhow::Result<Vec<SourceRefusal>> {
-    let elastic = module_type.elastic.as_ref();
     let elastic = elastic.context("the type has no elastic language")?;
     let scratch = tempfile::tempdir()?;
     if elastic.base == BaseLanguage::Rust {

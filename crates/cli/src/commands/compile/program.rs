@@ -2,9 +2,9 @@
 
 use super::step::{self, Outcome, Told};
 use anyhow::{Context as _, bail};
+use mullion_elastic::{Elastic, Rule};
 use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal};
 use mullion_trust::Sha256Digest;
-use mullion_trust::elastic::{Elastic, Rule};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

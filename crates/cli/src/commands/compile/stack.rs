@@ -1,8 +1,8 @@
 //! How much stack a call takes at most: the compiler's own frames, along the longest way through its graph of calls.
 //! gcc writes that graph down. Of Rust the frames and calls are read from the assembler text that is assembled.
 
+use mullion_elastic::Elastic;
 use mullion_judge::JudgedProgram;
-use mullion_trust::elastic::Elastic;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Functions that compilers call by themselves, with room for their frames.

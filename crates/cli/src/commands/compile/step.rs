@@ -3,9 +3,8 @@
 
 use anyhow::Context as _;
 use mullion_driver::{Arguments, Language, rust};
+use mullion_elastic::{Elastic, Rule};
 use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal, judge};
-use mullion_trust::ModuleType;
-use mullion_trust::elastic::Rule;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -79,8 +78,8 @@ impl StepArgs {
             }
             Some((word, [from, to])) if word == "judge" => {
                 let told: Told = serde_json::from_slice(&std::fs::read(from)?)?;
-                let module_type = ModuleType::parse(&told.module_type, &told.path)?;
-                let elastic = module_type.elastic.context("no elastic language")?;
+                let (_, elastic) = Elastic::parse(&told.module_type, &told.path)?;
+                let elastic = elastic.context("no elastic language")?;
                 let source = ProgramSource {
                     environment: told.environment,
                     program: told.program,

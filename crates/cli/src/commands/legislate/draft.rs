@@ -1,8 +1,7 @@
 //! A module type's file as a person changes it, field by field.
 
 use anyhow::{Context as _, bail};
-use mullion_trust::ModuleType;
-use mullion_trust::elastic::BaseLanguage;
+use mullion_elastic::{BaseLanguage, Elastic};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -109,9 +108,9 @@ impl Draft {
     /// Reads a type's file. The environment's name becomes an absolute one.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let known = ModuleType::parse(&text, path)?;
+        let (_, known) = Elastic::parse(&text, path)?;
         let mut draft: Draft = toml::from_str(&text).with_context(|| path.display().to_string())?;
-        if let (Some(environment), Some(elastic)) = (&mut draft.elastic.environment, known.elastic)
+        if let (Some(environment), Some(elastic)) = (&mut draft.elastic.environment, known)
             && let Some(found) = elastic.environment
         {
             let place = found.path.canonicalize();
@@ -148,24 +147,27 @@ mod tests {
         let mut count = 0;
         for entry in std::fs::read_dir(types).expect("types").flatten() {
             let path = entry.path();
-            let before = ModuleType::read(&path).expect("a type");
+            let text = std::fs::read_to_string(&path).expect("text");
+            let (mut before, told) = Elastic::parse(&text, &path).expect("a type");
             let directory = path.parent().expect("one").canonicalize().expect("there");
             let text = Draft::read(&path).expect("read").text(&directory);
             let text = text.expect("text");
-            let mut after = ModuleType::parse(&text, &path).expect("the same");
-            let named = |found: &ModuleType| {
-                let elastic = found.elastic.as_ref().expect("elastic");
+            let (mut after, mut told_after) = Elastic::parse(&text, &path).expect("the same");
+            let named = |elastic: &Option<Elastic>| {
+                let elastic = elastic.as_ref().expect("elastic");
                 let place = elastic.environment.as_ref().map(|found| found.path.clone());
                 place.map(|place| place.canonicalize().expect("there"))
             };
-            assert_eq!(named(&before), named(&after));
-            if let (Some(before), Some(after)) = (&before.elastic, &mut after.elastic)
+            assert_eq!(named(&told), named(&told_after));
+            if let (Some(before), Some(after)) = (&told, &mut told_after)
                 && let (Some(before), Some(after)) = (&before.environment, &mut after.environment)
             {
                 after.path.clone_from(&before.path);
             }
             after.digest = before.digest;
+            (before.elastic, after.elastic) = (None, None);
             assert_eq!(format!("{before:?}"), format!("{after:?}"), "{path:?}");
+            assert_eq!(told, told_after, "{path:?}");
             count += 1;
         }
         assert!(count >= 6, "{count} types");
@@ -175,7 +177,7 @@ mod tests {
     fn the_blank_type_is_one() {
         for base in [BaseLanguage::C, BaseLanguage::Rust] {
             let text = Draft::blank(base).text(Path::new("/")).expect("text");
-            ModuleType::parse(&text, Path::new("blank.toml")).expect("a type");
+            Elastic::parse(&text, Path::new("blank.toml")).expect("a type");
         }
     }
 

@@ -11,9 +11,9 @@ use super::compile;
 use crate::output::{file, outln};
 use anyhow::{Context as _, bail};
 use draft::Draft;
+use mullion_elastic::{BaseLanguage, Elastic, Rule};
 use mullion_judge::SourceRefusal;
 use mullion_trust::ModuleType;
-use mullion_trust::elastic::{BaseLanguage, Elastic, Rule};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -119,19 +119,19 @@ impl Office {
     /// The type's text and what it means, and what is refused of the sample.
     fn look(&self, question: &Question) -> anyhow::Result<Value> {
         let (text, path) = self.written(question)?;
-        let found = match ModuleType::parse(&text, &path) {
+        let (found, elastic) = match Elastic::parse(&text, &path) {
             Ok(found) => found,
             Err(error) => return Ok(json!({ "text": text, "problem": problem(&error, &path) })),
         };
-        let rules: Vec<_> = found.elastic.iter().flat_map(Elastic::rules).collect();
+        let rules: Vec<_> = elastic.iter().flat_map(Elastic::rules).collect();
         let mut answer = json!({
             "text": text,
             "digest": found.digest.to_string(),
-            "worst": words::worst(&found),
+            "worst": words::worst(&found, elastic.as_ref()),
             "rules": rules.iter().map(|rule| rule.name()).collect::<Vec<_>>(),
         });
         if !question.sample.is_empty() {
-            match judged(&text, &path, &found, &question.sample) {
+            match judged(&text, &path, (&found, elastic.as_ref()), &question.sample) {
                 Ok(refusals) => {
                     let told = refusals.iter().map(|refusal| tell(refusal, &found.id));
                     answer["refusals"] = told.collect();
@@ -145,7 +145,7 @@ impl Office {
     /// Writes the type's file, which is one.
     fn save(&self, question: &Question) -> anyhow::Result<Value> {
         let (text, path) = self.written(question)?;
-        let found = match ModuleType::parse(&text, &path) {
+        let (found, _) = match Elastic::parse(&text, &path) {
             Ok(found) => found,
             Err(error) => bail!("{error}"),
         };
@@ -176,17 +176,17 @@ fn question(body: &[u8]) -> anyhow::Result<Question> {
 fn judged(
     text: &str,
     path: &Path,
-    found: &ModuleType,
+    (found, elastic): (&ModuleType, Option<&Elastic>),
     sample: &str,
 ) -> anyhow::Result<Vec<SourceRefusal>> {
     let scratch = tempfile::tempdir()?;
     // What a sample of Rust reads lies beside it, where nothing does.
-    let name = match found.elastic.as_ref().map(|elastic| elastic.base) {
+    let name = match elastic.map(|elastic| elastic.base) {
         Some(BaseLanguage::Rust) => scratch.path().join("sample.rs"),
         _ => scratch.path().join("sample.c"),
     };
     std::fs::write(&name, sample)?;
-    compile::check(text, path, found, &[name])
+    compile::check(text, path, (found, elastic), &[name])
 }
 
 fn tell(refusal: &SourceRefusal, id: &str) -> Value {

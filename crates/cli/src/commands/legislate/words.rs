@@ -1,7 +1,7 @@
 //! Why a rule is taken, its price, and a type's worst in one sentence.
 
+use mullion_elastic::{BaseLanguage, Elastic, Memory, Rule, Wall};
 use mullion_trust::ModuleType;
-use mullion_trust::elastic::{BaseLanguage, Elastic, Memory, Rule, Wall};
 use mullion_trust::module_type::{Protection, Verification};
 
 /// Which heading a rule stands under, why somebody takes it, and what it costs. `None`: it holds for every type.
@@ -102,7 +102,7 @@ pub(super) fn of(rule: Rule) -> Option<(&'static str, &'static str, &'static str
 }
 
 /// What a holder of this type can do at worst, in one sentence.
-pub(super) fn worst(found: &ModuleType) -> String {
+pub(super) fn worst(found: &ModuleType, elastic: Option<&Elastic>) -> String {
     let limits = &found.limits;
     let time = match limits.time {
         Some(time) => format!(
@@ -135,10 +135,7 @@ pub(super) fn worst(found: &ModuleType) -> String {
             list(imports.iter().map(|name| format!("`{name}`")))
         ),
     };
-    let wall = found
-        .elastic
-        .as_ref()
-        .map_or(Wall::default(), |elastic| elastic.wall);
+    let wall = elastic.map_or(Wall::default(), |elastic| elastic.wall);
     let reach = match (wall, found.protection) {
         (Wall::LanguageAndProcess, _) => "it stays in a process of its own",
         (_, Protection::WriteCall) => {
@@ -150,7 +147,7 @@ pub(super) fn worst(found: &ModuleType) -> String {
         Verification::Required => "",
         Verification::Trusted => " if its compiler is honest, for nobody verifies its machine code",
     };
-    let language = found.elastic.as_ref().map(language).unwrap_or_default();
+    let language = elastic.map(language).unwrap_or_default();
     format!(
         "At worst, code of the type `{}` answers wrongly, {time}, {memory}, and {imports}; {reach}{believed}{language}.",
         found.id
@@ -287,8 +284,8 @@ mod tests {
     fn a_window_that_confines_writes_alone_is_said_to_read_all() {
         let text = "version = 1\nid = \"a\"\nlanguage = \"c\"\nprotection = \"write-call\"\nmechanism = [\"window\"]\n\
                     verification = \"trusted\"\n[elastic]\n";
-        let found = ModuleType::parse(text, Path::new("a.toml")).expect("a type");
-        let worst = worst(&found);
+        let (found, elastic) = Elastic::parse(text, Path::new("a.toml")).expect("a type");
+        let worst = worst(&found, elastic.as_ref());
         assert!(
             worst.contains("reads all memory of its host's process"),
             "{worst}"

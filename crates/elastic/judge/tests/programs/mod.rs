@@ -1,6 +1,6 @@
 //! The programs of the tests: files of cases, the preprocessor, the types.
 
-use mullion_decide::ModuleType;
+use mullion_elastic::Elastic;
 use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal, judge};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ const PUBLIC: &str = "public = [\"byte\", \"address_t\", \"struct packet\", \"un
      \"public_print\", \"public_half\", \"public_apply\", \"public_buffer\", \"public_address\"]";
 
 /// A module type with these lines in `[elastic]`.
-pub(crate) fn module_type(table: &str) -> ModuleType {
+pub(crate) fn elastic(table: &str) -> Elastic {
     let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/environment.c");
     let bytes = std::fs::read(&environment).expect("it is there");
     let digest = mullion_decide::Sha256Digest::of(&bytes);
@@ -53,8 +53,9 @@ pub(crate) fn module_type(table: &str) -> ModuleType {
          [elastic]\n{table}\n[elastic.environment]\nfile = {:?}\nsha256 = \"{digest}\"\n{PUBLIC}\n",
         environment.display().to_string()
     );
-    ModuleType::parse(&text, Path::new("tested.toml"))
-        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+    let read = Elastic::parse(&text, Path::new("tested.toml"));
+    let (_, elastic) = read.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    elastic.expect("a table")
 }
 
 fn preprocessed(arguments: &[&str], file: &Path) -> String {
@@ -112,9 +113,5 @@ pub(crate) fn source(directory: &Path, case: &Case) -> ProgramSource {
 
 /// Judges a case.
 pub(crate) fn judged(directory: &Path, case: &Case) -> Result<JudgedProgram, Vec<SourceRefusal>> {
-    let module_type = module_type(&case.table);
-    judge(
-        module_type.elastic.as_ref().expect("a table"),
-        &source(directory, case),
-    )
+    judge(&elastic(&case.table), &source(directory, case))
 }

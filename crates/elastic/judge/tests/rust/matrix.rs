@@ -1,7 +1,7 @@
 //! Each construct that Rust can be forbidden, in each place where it may hide; `matrix.rs` is the same of C.
 
 use super::{TOOLS, here};
-use mullion_decide::elastic::Rule;
+use mullion_elastic::Rule;
 
 /// Rules, and expressions that break them. `R`: what breaks it runs, so a constant cannot.
 const CONSTRUCTS: &[(&str, &str, &str)] = &[

@@ -103,14 +103,17 @@ impl World {
             let mut next = Vec::new();
             for (supervisor, naive) in &frontier {
                 let before = supervisor.snapshot();
+                // Most calls change nothing. What they leave must be as good as new, so the next call is made there.
+                let mut left = None;
                 for call in self.calls(supervisor) {
                     for stack in stacks(&before, call) {
                         tried += 1;
-                        let mut after = (supervisor.clone(), naive.clone());
-                        if one_step(&mut after, stack, call, &before, supervisor.mechanism())
-                            && seen.insert(after.0.snapshot())
-                            && step < self.depth
-                        {
+                        let mut after = left
+                            .take()
+                            .unwrap_or_else(|| (supervisor.clone(), naive.clone()));
+                        if !one_step(&mut after, stack, call, &before, supervisor.mechanism()) {
+                            left = Some(after);
+                        } else if seen.insert(after.0.snapshot()) && step < self.depth {
                             next.push(after);
                         }
                     }

@@ -1,16 +1,19 @@
 //! Elastic languages: what code of a module type may say, as data of the type's file.
 //!
 //! The table `[elastic]` of a type's file takes constructs away from the mother language that `language` names, or
-//! bounds them (the OKE paper, section III-B). `crates/elastic/judge` holds source against it; this file only knows
+//! bounds them (the OKE paper, section III-B). `crates/elastic/judge` holds source against it; this crate only knows
 //! what can be written down.
+//!
+//! The loader asks of this table only whether it is there. So this is no part of its decision.
+#![forbid(unsafe_code)]
 
-use crate::document::{Document, DocumentError};
-use crate::limits::Limit;
-use crate::module_type::{Language, WallKind, is_symbol};
-use crate::record::Sha256Digest;
+use mullion_decide::document::{Document, DocumentError};
+use mullion_decide::limits::Limit;
+use mullion_decide::module_type::{Language, WallKind, is_symbol};
+use mullion_decide::{ModuleType, Sha256Digest};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// Which wall stands around code of a type.
@@ -298,6 +301,34 @@ pub struct Elastic {
 }
 
 impl Elastic {
+    /// What a module type lets its code say; `None`: whatever the language lets it.
+    ///
+    /// # Errors
+    /// What is wrong in the table, and where.
+    pub fn of(module_type: &ModuleType) -> Result<Option<Self>, DocumentError> {
+        let Some(table) = &module_type.elastic else {
+            return Ok(None);
+        };
+        let document = Document {
+            path: &table.path,
+            text: &table.text,
+        };
+        let file: TypeFile = document.parse()?;
+        let span = file.elastic.span();
+        let table = file.elastic.into_inner();
+        read(&document, span, table, file.language, &file.mechanism).map(Some)
+    }
+
+    /// Reads a module type from the text of its file, and what it lets its code say.
+    ///
+    /// # Errors
+    /// What is wrong in it, and where.
+    pub fn parse(text: &str, path: &Path) -> Result<(ModuleType, Option<Self>), DocumentError> {
+        let module_type = ModuleType::parse(text, path)?;
+        let elastic = Self::of(&module_type)?;
+        Ok((module_type, elastic))
+    }
+
     /// Whether code of this type may not break this rule.
     #[must_use]
     pub fn forbids(&self, rule: Rule) -> bool {
@@ -350,9 +381,40 @@ impl Elastic {
     }
 }
 
+/// What the compiler says of source that it has judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Judged {
+    /// The wall that the type wants around the code.
+    pub wall: Wall,
+    /// What is known of the memory that the code reaches.
+    pub memory: Memory,
+    /// The optional rules that the source was held against.
+    pub rules: Vec<Rule>,
+    /// SHA-256 of the text that was compiled, which the judge has written.
+    pub text: String,
+    /// SHA-256 of the environment's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// Bytes of stack that a call takes at most, where the type bounds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<u64>,
+    /// Instructions that a call runs at most, where the type bounds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
+}
+
+/// What this crate reads of a type's file; `mullion-decide` has read it before.
+#[derive(Deserialize)]
+struct TypeFile {
+    language: Language,
+    mechanism: Spanned<Vec<WallKind>>,
+    elastic: Spanned<ElasticTable>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct ElasticTable {
+struct ElasticTable {
     #[serde(default)]
     wall: Option<Spanned<Wall>>,
     memory: Option<Spanned<Memory>>,
@@ -399,7 +461,7 @@ struct WrapTable {
 }
 
 /// Reads the table `[elastic]` of a type of this language, which names these mechanisms.
-pub(crate) fn read(
+fn read(
     document: &Document<'_>,
     span: std::ops::Range<usize>,
     table: ElasticTable,
