@@ -1,5 +1,6 @@
 /* The first program of a kernel under test: runs /script, a command a line, says what came of each, and ends the machine. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -12,6 +13,7 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,6 +66,20 @@ static void show(const char *path)
     while (bytes > 0 && text[bytes - 1] == '\n')
         text[--bytes] = 0;
     printf("init: show %s: %s\n", path, text);
+}
+
+/* How many names a folder has. */
+static void list(const char *path)
+{
+    DIR *folder = opendir(path);
+    unsigned names = 0;
+
+    errno = 0;
+    while (folder && readdir(folder))
+        names++;
+    printf("init: list %s: %u names, %s\n", path, names, !folder || errno ? strerror(errno) : "done");
+    if (folder)
+        closedir(folder);
 }
 
 static uint64_t now(void)
@@ -188,6 +204,10 @@ static void run(char *line)
         done(command, first, syscall(SYS_delete_module, first, O_NONBLOCK) != 0);
     else if (!strcmp(command, "set") && second)
         done(command, first, set(first, second));
+    else if (!strcmp(command, "rest"))
+        usleep(100000);
+    else if (!strcmp(command, "list"))
+        list(first);
     else if (!strcmp(command, "show"))
         show(first);
     else if (!strcmp(command, "mount") && third)
@@ -200,17 +220,65 @@ static void run(char *line)
         transfer(command, first, atoi(second), atoi(third));
 }
 
+/* The state of a process, and its processor time in ticks. */
+static char state(int process, unsigned long long *ticks)
+{
+    char path[64], text[1024], *rest;
+    unsigned long own = 0, kernel = 0;
+    char state = '?';
+    int file;
+    ssize_t bytes;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    file = open(path, O_RDONLY);
+    bytes = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[bytes > 0 ? bytes : 0] = 0;
+    rest = strrchr(text, ')');
+    if (rest)
+        sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu", &state, &own, &kernel);
+    *ticks = own + kernel;
+    return state;
+}
+
+/* Waits for the process that works. One that waits in the kernel for six seconds, and does nothing else, waits for ever. */
+static void watch(int process)
+{
+    unsigned long long before = 0, ticks;
+    unsigned still = 0;
+
+    while (waitpid(process, NULL, WNOHANG) == 0) {
+        usleep(still ? 250000 : 5000);
+        if (state(process, &ticks) != 'D' || ticks != before)
+            still = 0;
+        else if (++still == 24)
+            break;
+        before = ticks;
+    }
+    if (still == 24)
+        printf("init: hangs\n");
+}
+
 int main(void)
 {
     static char script[16384];
-    int file = open("/script", O_RDONLY);
-    ssize_t bytes = file < 0 ? 0 : read(file, script, sizeof script - 1);
+    int file, process;
+    ssize_t bytes;
     char *line = script, *next;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     mount("none", "/proc", "proc", 0, "");
     mount("none", "/sys", "sysfs", 0, "");
     mount("none", "/dev", "devtmpfs", 0, "");
+    process = fork();
+    if (process > 0) {
+        watch(process);
+        fflush(stdout);
+        reboot(RB_POWER_OFF);
+    }
+    file = open("/script", O_RDONLY);
+    bytes = file < 0 ? 0 : read(file, script, sizeof script - 1);
     script[bytes > 0 ? bytes : 0] = 0;
     printf("init: begins\n");
     for (; *line; line = next) {
@@ -221,6 +289,5 @@ int main(void)
     }
     printf("init: ends\n");
     fflush(stdout);
-    reboot(RB_POWER_OFF);
     return 0;
 }

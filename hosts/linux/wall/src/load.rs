@@ -1,7 +1,8 @@
 //! From a module's file and its policy to a domain.
 
-use crate::allocators::{ALL, Mediated};
-use crate::rights::{Kinds, on_demand};
+use crate::allocators::{ALL, Mediated, instead};
+use crate::journal;
+use crate::rights::{Kinds, on_demand, owns};
 use crate::{Wall, signals};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
@@ -44,8 +45,21 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
             policy = unsafe { policy.offer(one.name, one.mediator as usize, None) };
         }
     }
-    let mut resolve = |symbol: &str| wall.kernel.symbol(symbol, of);
+    let mut resolve = |symbol: &str| {
+        let address = wall.kernel.symbol(symbol, of)?;
+        Some(match instead(symbol) {
+            Some(one) => {
+                one.settle(address);
+                one.mediator as usize
+            }
+            None => address,
+        })
+    };
+    journal::settle(wall.kernel, of);
     let domain = wall.host.load_with(&module, policy, &mut resolve)?;
+    if kinds.owns {
+        owns(&domain);
+    }
     on_demand(wall.host, wall.kernel, domain, kinds, name.to_owned());
     wall.kernel
         .say(&format!("{name} is at {:#x}", domain.base()));
@@ -70,7 +84,8 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
     for function in list("trusts") {
         policy = policy.allow(function);
     }
-    let named = |one: &&Mediated| list("allocates").any(|name| name == one.name);
+    let named =
+        |one: &&Mediated| one.is_allocator() && list("allocates").any(|name| name == one.name);
     let mediated = ALL.iter().filter(named).collect();
     let bytes = read(folder.join(name).with_extension("so"))?;
     let module = mullion_word::module(name, bytes)?;

@@ -21,6 +21,8 @@ pub(crate) struct Kinds {
     writes: BTreeSet<String>,
     /// What is not there is told and granted: for a run that writes a policy.
     learns: bool,
+    /// What it allocates is its own until its end.
+    pub(crate) owns: bool,
 }
 
 impl Kinds {
@@ -32,6 +34,7 @@ impl Kinds {
         Kinds {
             reads: list("reads"),
             writes: list("writes"),
+            owns: list("recovers").contains("memory"),
             learns: file.groups.contains_key("learn"),
         }
     }
@@ -49,6 +52,8 @@ impl Kinds {
 /// What was granted of an object: to which module, and whether to write.
 struct Grants {
     bytes: u64,
+    /// The module that has allocated it for itself: it goes back when that is ended.
+    owner: Option<u32>,
     all: Vec<(u32, bool, Granted)>,
 }
 
@@ -69,6 +74,7 @@ fn grant(host: Host, kernel: Kernel, domain: &Domain, object: &Object, write: bo
     let mut objects = objects();
     let grants = objects.entry(object.start).or_insert_with(|| Grants {
         bytes: object.bytes,
+        owner: None,
         all: Vec::new(),
     });
     grants.bytes = grants.bytes.max(object.bytes);
@@ -101,9 +107,46 @@ pub(crate) fn on_demand(host: Host, kernel: Kernel, domain: Domain, kinds: Kinds
 
 /// The object at an address becomes the module's, which has allocated it. Nothing happens for what is no object.
 pub(crate) fn allocated(host: Host, kernel: Kernel, domain: &Domain, address: u64) {
-    if let Some(object) = kernel.object(address) {
-        grant(host, kernel, domain, &object, true);
+    let Some(object) = kernel.object(address) else {
+        return;
+    };
+    grant(host, kernel, domain, &object, true);
+    // Objects of other caches are parts of what the kernel has lists of.
+    let is_plain = object.kind.starts_with("kmalloc_") && object.start == address;
+    let owns = is_plain
+        && OWNERS
+            .lock()
+            .is_ok_and(|all| all.contains(&domain.id().get()));
+    if let Some(grants) = objects().get_mut(&object.start).filter(|_| owns) {
+        grants.owner = Some(domain.id().get());
     }
+}
+
+/// Modules that keep for themselves what they allocate, by their policies: `recovers = ["memory"]` in `[group]`.
+static OWNERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// The module is one of those.
+pub(crate) fn owns(domain: &Domain) {
+    if let Ok(mut owners) = OWNERS.lock() {
+        owners.insert(domain.id().get());
+    }
+}
+
+/// Frees what an ended module has allocated for itself. How many pieces that were.
+pub(crate) fn free_all(kernel: Kernel, domain: &Domain) -> usize {
+    let Some(kfree) = kernel.symbol("kfree", std::ptr::null_mut()) else {
+        return 0;
+    };
+    // SAFETY: the kernel's function of this name takes an address.
+    let kfree: extern "C" fn(u64) = unsafe { std::mem::transmute(kfree) };
+    let id = Some(domain.id().get());
+    let objects = objects();
+    let own = objects.iter().filter(|(_, grants)| grants.owner == id);
+    let own: Vec<u64> = own.map(|(start, _)| *start).collect();
+    // `freed` comes back here.
+    drop(objects);
+    own.iter().for_each(|start| kfree(*start));
+    own.len()
 }
 
 /// Whether an object that begins there was granted to the module, to write.
