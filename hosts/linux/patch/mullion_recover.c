@@ -129,7 +129,12 @@ static void dead_free_inode(struct inode *inode)
 static void forget_mount(struct super_block *sb)
 {
 	struct mounted *mounted = container_of(sb->s_op, struct mounted, ops);
+	struct watched *watched;
 
+	/* The ended module's references to inodes go before the mount does. */
+	list_for_each_entry(watched, &modules, all)
+		if (mounted->ops.evict_inode == dead_evict)
+			flush_work(&watched->work);
 	list_del_init(&mounted->all);
 	/* The kernel may look at `ops` until the mount is gone: its few bytes stay. */
 	schedule_work(&sweep_work);

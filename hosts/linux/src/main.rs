@@ -3,7 +3,8 @@
 use mullion_linux::{
     ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
 };
-use mullion_linux::{Row, Setup, Trial, Trials, missing, print, table, took, tool};
+use mullion_linux::{Row, Setup, Trial, Trials, missing, print, prototypes, table, took, tool};
+use mullion_word_policy::File;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ Makes User-Mode Linux from Debian's linux-source-6.1, and its modules for the wo
 
 Usage: linux-walls kernel [--if-possible]
        linux-walls modules [--protection write|read-write] [MODULE]...
+       linux-walls types MODULE...
        linux-walls disk [BOOTS]
        linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
                        [--script FILE] [--disk FILE]... MODULE...
@@ -25,6 +27,8 @@ kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
 With --if-possible it says what is missing, and does not fail for that.
 modules makes and verifies modules of that build, and prints a table: all of them
 if none is named, with both protections if none is given.
+types prints what the kernel's headers say of the arguments of functions that the policies of
+these modules trust: hosts/linux/kernel.types.
 disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
 and prints the best times of BOOTS boots each (5).
 run boots, loads these modules and those that they need, walled if there is a policy, runs
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
             Ok(wanted) => modules(&wanted),
             Err(what) => return misused(&what),
         },
+        ["types", names @ ..] => types(names).map(|()| true),
         ["disk"] => disk(5).map(|()| true),
         ["disk", boots] => match boots.parse() {
             Ok(boots) => disk(boots).map(|()| true),
@@ -75,7 +80,7 @@ fn main() -> ExitCode {
             Ok(done) => done.map(|()| true),
             Err(what) => return misused(&what),
         },
-        _ => return misused("kernel, modules, disk, run or faults?"),
+        _ => return misused("kernel, modules, types, disk, run or faults?"),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -158,6 +163,26 @@ fn modules(wanted: &Wanted) -> Result<bool, Setup> {
     let _gone = print(&rows, &mut io::stdout().lock());
     let verified = |row: &Row| matches!(row.outcome, Outcome::Verified { .. });
     Ok(rows.iter().all(verified))
+}
+
+/// What the headers say of functions that these policies trust.
+fn types(modules: &[&str]) -> Result<(), Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let mut names = Vec::new();
+    for module in modules {
+        let place = Machine::own_policies().join(module).with_extension("toml");
+        let text = std::fs::read_to_string(&place);
+        let text = text.map_err(|cause| Setup::Io(place.clone(), cause))?;
+        let file = File::parse(&text);
+        let file = file.map_err(|why| Setup::Build(format!("{}: {why}", place.display())))?;
+        names.extend(file.groups.get("trusts").into_iter().flatten().cloned());
+    }
+    let found = prototypes(&built, &names)?;
+    // A reader that has gone does not change what was found.
+    let _gone = say(&found);
+    Ok(())
 }
 
 /// The wall's library, beside this program.

@@ -148,7 +148,7 @@ pub struct Trials<'b> {
 
 /// The work: files are made, the disk is mounted again, and the files are looked at. Files in memory were there before and are
 /// there afterwards. Then another disk, with a module that may have been loaded again.
-const WORK: &str = "tree /dev 4\nmount ext2 /dev/ubda /mnt\ntree /mnt 6\numount /mnt\n\
+const WORK: &str = "tree /dev 4\nmount ext2 /dev/ubda /mnt\ntree /mnt 6\nmore /mnt\numount /mnt\n\
                     mount ext2 /dev/ubda /mnt\nlook /mnt 6\numount /mnt\nlook /dev 4\nrest more\n\
                     mount ext2 /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod ext2\nlook /dev 4\n";
 const MODULE: &str = "ext2";
@@ -286,13 +286,13 @@ impl Ended {
         }
     }
 }
-/// An empty file system of 4 MiB.
+/// An empty file system of 8 MiB.
 ///
 /// # Errors
 /// `mke2fs` is not here, or fails.
 pub fn fresh_disk(disk: &Path) -> Result<(), Setup> {
     let file = fs::File::create(disk).map_err(at(disk))?;
-    file.set_len(4 << 20).map_err(at(disk))?;
+    file.set_len(8 << 20).map_err(at(disk))?;
     let mut make = Command::new("mke2fs");
     make.args(["-q", "-F", "-t", "ext2", "-b", "1024"])
         .arg(disk);

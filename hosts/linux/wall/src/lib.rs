@@ -16,6 +16,7 @@ mod kernel;
 mod load;
 mod rights;
 mod signals;
+mod types;
 
 use crate::kernel::{Functions, Kernel};
 use mullion_word::runtime::{Domain, Host, Kept};

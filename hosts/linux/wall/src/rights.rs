@@ -8,9 +8,11 @@
 //!
 //! A policy's `[group]` has lists of kinds, as the kernel names them (`mullion_object` of the patch): `reads` and `writes`.
 
+use crate::WALL;
 use crate::kernel::{Kernel, Object};
 use mullion_word::runtime::{Domain, Granted, Host};
 use mullion_word_policy::File;
+use mullion_word_table::Access;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -113,23 +115,46 @@ pub(crate) fn allocated(host: Host, kernel: Kernel, domain: &Domain, address: u6
     grant(host, kernel, domain, &object, true);
     // Objects of other caches are parts of what the kernel has lists of.
     let is_plain = object.kind.starts_with("kmalloc_") && object.start == address;
-    let owns = is_plain
-        && OWNERS
-            .lock()
-            .is_ok_and(|all| all.contains(&domain.id().get()));
+    let owns = is_plain && kinds().get(&domain.id().get()).is_some_and(|of| of.owns);
     if let Some(grants) = objects().get_mut(&object.start).filter(|_| owns) {
         grants.owner = Some(domain.id().get());
     }
 }
 
-/// Modules that keep for themselves what they allocate, by their policies: `recovers = ["memory"]` in `[group]`.
-static OWNERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// What the policies of modules say, by their numbers.
+static KINDS: Mutex<BTreeMap<u32, Kinds>> = Mutex::new(BTreeMap::new());
 
-/// The module is one of those.
-pub(crate) fn owns(domain: &Domain) {
-    if let Ok(mut owners) = OWNERS.lock() {
-        owners.insert(domain.id().get());
+fn kinds() -> MutexGuard<'static, BTreeMap<u32, Kinds>> {
+    KINDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the policy of a module says.
+pub(crate) fn has_kinds(domain: &Domain, of: &Kinds) {
+    kinds().insert(domain.id().get(), of.clone());
+}
+
+/// Whether the module was granted the object, or is granted it when it asks.
+pub(crate) fn may_have(domain: &Domain, object: &Object) -> bool {
+    let id = domain.id().get();
+    let asks = |kinds: &Kinds| kinds.learns || kinds.right(&object.kind).is_some();
+    let has = |grants: &Grants| grants.all.iter().any(|(of, _, _)| *of == id);
+    objects().get(&object.start).is_some_and(has) || kinds().get(&id).is_some_and(asks)
+}
+
+/// Whether the module may read, or write, a word there, or is granted it when it asks.
+pub(crate) fn may(domain: &Domain, address: u64, write: bool) -> bool {
+    let access = if write { Access::WRITE } else { Access::READ };
+    if domain.view().allows(address, 8, access) {
+        return true;
     }
+    let object = WALL.get().and_then(|wall| wall.kernel.object(address));
+    object.is_some_and(|object| match kinds().get(&domain.id().get()) {
+        Some(kinds) => match kinds.right(&object.kind) {
+            Some(right) => right || !write,
+            None => kinds.learns,
+        },
+        None => false,
+    })
 }
 
 /// Frees what an ended module has allocated for itself. How many pieces that were.
