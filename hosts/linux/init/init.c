@@ -1,5 +1,6 @@
 /* The first program of a kernel under test: runs /script, a command a line, says what came of each, and ends the machine. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -8,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,6 +68,20 @@ static void show(const char *path)
     while (bytes > 0 && text[bytes - 1] == '\n')
         text[--bytes] = 0;
     printf("init: show %s: %s\n", path, text);
+}
+
+/* How many names a folder has. */
+static void list(const char *path)
+{
+    DIR *folder = opendir(path);
+    unsigned names = 0;
+
+    errno = 0;
+    while (folder && readdir(folder))
+        names++;
+    printf("init: list %s: %u names, %s\n", path, names, !folder || errno ? strerror(errno) : "done");
+    if (folder)
+        closedir(folder);
 }
 
 static uint64_t now(void)
@@ -176,6 +194,99 @@ static void tree(const char *command, const char *place, unsigned folders)
            (unsigned long long)took / 1000);
 }
 
+static unsigned failed_at;
+
+static unsigned tell(int failed, int line)
+{
+    if (failed && !failed_at)
+        failed_at = line;
+    return failed;
+}
+
+#define TRY(what) failed += tell((what) != 0, __LINE__)
+
+/* What file systems do besides: long files with holes, attributes, synchronisation, maps, folders that go. */
+static void more(const char *place)
+{
+    static uint8_t want[8192], found[8192];
+    char path[320], other[256];
+    struct stat status;
+    struct statfs system;
+    struct timespec times[2] = { { 1000000000, 0 }, { 1100000000, 0 } };
+    unsigned failed = 0, flags = 0;
+    uint64_t begun = now();
+    uint8_t *map;
+    DIR *names;
+    int file;
+
+    failed_at = 0;
+    snprintf(path, sizeof path, "%s/long", place);
+    snprintf(other, sizeof other, "%s/deep", place);
+    pattern(want, sizeof want, 77);
+    file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    TRY(file < 0);
+    /* Direct blocks, then indirect and doubly indirect ones, with holes between. */
+    for (unsigned at = 0; at < 900; at += 30) {
+        off_t place = at * 1024 + (at > 400 ? 4000000 : 0);
+
+        TRY(pwrite(file, want, sizeof want, place) != sizeof want);
+        TRY(pread(file, found, sizeof found, place) != sizeof found || memcmp(found, want, sizeof want));
+    }
+    TRY(fsync(file));
+    TRY(pread(file, found, 512, 2000000) != 512 || found[0] || found[511]);
+    TRY(ftruncate(file, 600 * 1024));
+    TRY(ftruncate(file, 20 * 1024 + 7));
+    map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (map == MAP_FAILED) {
+        TRY(1);
+    } else {
+        TRY(memcmp(map, want, 8192));
+        map[4097] = '!';
+        TRY(msync(map, 8192, MS_SYNC) || munmap(map, 8192));
+        TRY(pread(file, found, 1, 4097) != 1 || found[0] != '!');
+    }
+    TRY(fchmod(file, 0640) || fchown(file, 5, 6) || futimens(file, times));
+    TRY(fstat(file, &status) || status.st_uid != 5 || status.st_mtime != 1100000000 || (status.st_mode & 0777) != 0640);
+    TRY(ioctl(file, FS_IOC_GETFLAGS, &flags));
+    flags |= FS_NOATIME_FL;
+    TRY(ioctl(file, FS_IOC_SETFLAGS, &flags));
+    TRY(lseek(file, 0, SEEK_END) != 20 * 1024 + 7);
+    TRY(file >= 0 && close(file));
+    TRY(statfs(place, &system) || system.f_bfree == 0);
+    TRY(mkdir(other, 0700));
+    for (unsigned number = 0; number < 120; number++) {
+        snprintf(path, sizeof path, "%s/a-name-of-middling-length-%u", other, number);
+        TRY(mknod(path, number % 7 ? S_IFREG | 0644 : S_IFIFO | 0600, 0));
+    }
+    names = opendir(other);
+    for (flags = 0; names && readdir(names); flags++)
+        ;
+    TRY(!names || closedir(names) || flags != 122);
+    TRY(rmdir(other) == 0);
+    for (unsigned number = 0; number < 120; number += 2) {
+        snprintf(path, sizeof path, "%s/a-name-of-middling-length-%u", other, number);
+        TRY(unlink(path));
+    }
+    snprintf(path, sizeof path, "%s/long", place);
+    snprintf((char *)found, 256, "%s/a-name-of-middling-length-1", other);
+    TRY(rename(path, (char *)found));
+    snprintf(path, sizeof path, "%s/moved", place);
+    TRY(rename(other, path));
+    snprintf(other, sizeof other, "%s/moved/a-name-of-middling-length-1", place);
+    file = open(other, O_RDONLY);
+    TRY(file < 0 || read(file, found, 4096) != 4096 || memcmp(found, want, 4096));
+    TRY(unlink(other));
+    TRY(file >= 0 && (pread(file, found, 4096, 8192) != 4096 || close(file)));
+    for (unsigned number = 3; number < 120; number += 2) {
+        snprintf(other, sizeof other, "%s/moved/a-name-of-middling-length-%u", place, number);
+        TRY(unlink(other));
+    }
+    TRY(rmdir(path));
+    sync();
+    printf("init: more %s: %u failed, first in line %u, %llu us\n", place, failed, failed_at,
+           (unsigned long long)(now() - begun) / 1000);
+}
+
 static void run(char *line)
 {
     char *command = strtok(line, " "), *first = strtok(NULL, " "), *second = strtok(NULL, " "), *third = strtok(NULL, " ");
@@ -188,6 +299,12 @@ static void run(char *line)
         done(command, first, syscall(SYS_delete_module, first, O_NONBLOCK) != 0);
     else if (!strcmp(command, "set") && second)
         done(command, first, set(first, second));
+    else if (!strcmp(command, "rest"))
+        usleep(100000);
+    else if (!strcmp(command, "more"))
+        more(first);
+    else if (!strcmp(command, "list"))
+        list(first);
     else if (!strcmp(command, "show"))
         show(first);
     else if (!strcmp(command, "mount") && third)
@@ -200,17 +317,65 @@ static void run(char *line)
         transfer(command, first, atoi(second), atoi(third));
 }
 
+/* The state of a process, and its processor time in ticks. */
+static char state(int process, unsigned long long *ticks)
+{
+    char path[64], text[1024], *rest;
+    unsigned long own = 0, kernel = 0;
+    char state = '?';
+    int file;
+    ssize_t bytes;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    file = open(path, O_RDONLY);
+    bytes = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[bytes > 0 ? bytes : 0] = 0;
+    rest = strrchr(text, ')');
+    if (rest)
+        sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu", &state, &own, &kernel);
+    *ticks = own + kernel;
+    return state;
+}
+
+/* Waits for the process that works. One that waits in the kernel for six seconds, and does nothing else, waits for ever. */
+static void watch(int process)
+{
+    unsigned long long before = 0, ticks;
+    unsigned still = 0;
+
+    while (waitpid(process, NULL, WNOHANG) == 0) {
+        usleep(still ? 250000 : 5000);
+        if (state(process, &ticks) != 'D' || ticks != before)
+            still = 0;
+        else if (++still == 24)
+            break;
+        before = ticks;
+    }
+    if (still == 24)
+        printf("init: hangs\n");
+}
+
 int main(void)
 {
     static char script[16384];
-    int file = open("/script", O_RDONLY);
-    ssize_t bytes = file < 0 ? 0 : read(file, script, sizeof script - 1);
+    int file, process;
+    ssize_t bytes;
     char *line = script, *next;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     mount("none", "/proc", "proc", 0, "");
     mount("none", "/sys", "sysfs", 0, "");
     mount("none", "/dev", "devtmpfs", 0, "");
+    process = fork();
+    if (process > 0) {
+        watch(process);
+        fflush(stdout);
+        reboot(RB_POWER_OFF);
+    }
+    file = open("/script", O_RDONLY);
+    bytes = file < 0 ? 0 : read(file, script, sizeof script - 1);
     script[bytes > 0 ? bytes : 0] = 0;
     printf("init: begins\n");
     for (; *line; line = next) {
@@ -221,6 +386,5 @@ int main(void)
     }
     printf("init: ends\n");
     fflush(stdout);
-    reboot(RB_POWER_OFF);
     return 0;
 }

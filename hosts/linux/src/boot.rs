@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The first program, built as `hosts/linux/init/init.c` says.
@@ -27,6 +28,8 @@ pub struct Boot {
     pub disks: Vec<PathBuf>,
     /// After which the machine is stopped; none: a hundred times what it needs.
     pub patience: Option<Duration>,
+    /// The same, of processor time.
+    pub busy: Option<Duration>,
 }
 
 impl Boot {
@@ -79,7 +82,10 @@ impl Boot {
             if machine.try_wait().map_err(at(&kernel))?.is_some() {
                 break true;
             }
-            if begun.elapsed() > self.patience.unwrap_or(PATIENCE) {
+            let is_busy = self
+                .busy
+                .is_some_and(|most| processor_time(machine.id()) > most);
+            if is_busy || begun.elapsed() > self.patience.unwrap_or(PATIENCE) {
                 break false;
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -101,7 +107,30 @@ impl Boot {
     }
 }
 
+/// Of a process that runs: a hundredth of a second is what the system counts in.
+fn processor_time(process: u32) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let rest = text.rsplit(')').next().unwrap_or_default();
+    let ticks = rest.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks.filter_map(|one| one.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// It is compiled once in the life of this program.
 fn first_program(folder: &Path) -> Result<PathBuf, Setup> {
+    static MADE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = folder.join("init");
+    if made.is_empty() {
+        compile_first(folder)?;
+        *made = fs::read(&program).map_err(at(&program))?;
+    } else {
+        fs::write(&program, &*made).map_err(at(&program))?;
+    }
+    Ok(program)
+}
+
+fn compile_first(folder: &Path) -> Result<PathBuf, Setup> {
     let (source, program) = (folder.join("init.c"), folder.join("init"));
     fs::write(&source, INIT).map_err(at(&source))?;
     let mut gcc = Command::new("gcc");

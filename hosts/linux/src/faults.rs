@@ -28,10 +28,24 @@ pub enum Kind {
     Unlock,
     /// A loop has no end.
     Endless,
+    /// A statement runs a second time.
+    Added,
+    /// An assignment takes its value from the function's first argument.
+    Source,
+    /// An assignment goes to the function's first argument.
+    Destination,
+    /// A call gets a wrong first argument.
+    Interface,
+    /// A store beyond a local variable.
+    Stack,
+    /// A store to what was released.
+    AfterRelease,
+    /// A lock is taken by its holder.
+    Deadlock,
 }
 
 /// All kinds, in the order of the table.
-pub const KINDS: [Kind; 10] = [
+pub const KINDS: [Kind; 17] = [
     Kind::Deleted,
     Kind::Branch,
     Kind::OffByOne,
@@ -42,6 +56,13 @@ pub const KINDS: [Kind; 10] = [
     Kind::Twice,
     Kind::Unlock,
     Kind::Endless,
+    Kind::Added,
+    Kind::Source,
+    Kind::Destination,
+    Kind::Interface,
+    Kind::Stack,
+    Kind::AfterRelease,
+    Kind::Deadlock,
 ];
 
 impl fmt::Display for Kind {
@@ -57,6 +78,13 @@ impl fmt::Display for Kind {
             Kind::Twice => "twice",
             Kind::Unlock => "unlock",
             Kind::Endless => "endless",
+            Kind::Added => "added",
+            Kind::Source => "source",
+            Kind::Destination => "destination",
+            Kind::Interface => "interface",
+            Kind::Stack => "stack",
+            Kind::AfterRelease => "after-release",
+            Kind::Deadlock => "deadlock",
         })
     }
 }
@@ -114,26 +142,68 @@ pub fn inject(sources: &[String], seed: u64) -> Option<(usize, Fault)> {
 fn candidates(text: &str, kind: Kind, bit: usize) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let (mut is_inside, mut is_first) = (false, false);
+    let (mut header, mut first) = (String::new(), None);
     for (number, line) in text.lines().enumerate() {
         match line {
-            "{" => (is_inside, is_first) = (true, true),
+            "{" => {
+                (is_inside, is_first) = (true, true);
+                first = parameter(&header);
+            }
             "}" => is_inside = false,
-            _ if !is_inside
-                || line.ends_with('\\')
-                || line.trim_start().starts_with(['*', '/', '#']) => {}
+            _ if !is_inside => match line.starts_with([' ', '\t']) {
+                true => header.push_str(line),
+                false => line.clone_into(&mut header),
+            },
+            _ if line.ends_with('\\') || line.trim_start().starts_with(['*', '/', '#']) => {}
             _ => {
                 if line.trim().is_empty() {
                     is_first = false;
                 }
-                found.extend(change(line, kind, bit, is_first).map(|changed| (number, changed)));
+                let place = Place {
+                    is_declaration: is_first,
+                    first: first.as_deref(),
+                };
+                found.extend(change(line, kind, bit, &place).map(|changed| (number, changed)));
             }
         }
     }
     found
 }
 
-/// The line with a fault of this kind. `is_declaration`: it is among a function's first.
-fn change(line: &str, kind: Kind, bit: usize, is_declaration: bool) -> Option<String> {
+/// The first parameter's name, by a function's header.
+fn parameter(header: &str) -> Option<String> {
+    let (_, list) = header.split_once('(')?;
+    let first = list.split([',', ')']).next()?.trim();
+    let name = first.rsplit([' ', '*', '\t']).next()?;
+    let is_name = first.contains([' ', '*']) && !name.is_empty();
+    is_name.then(|| name.to_owned())
+}
+
+/// Where a line is.
+struct Place<'p> {
+    /// Among a function's first.
+    is_declaration: bool,
+    /// The function's first parameter.
+    first: Option<&'p str>,
+}
+
+/// The first argument of the line's first call, and what is before and behind it.
+fn argument(line: &str) -> Option<(&str, &str, &str)> {
+    let open = line.find('(')?;
+    let (before, rest) = line.split_at(open + 1);
+    let mut depth = 0;
+    let end = rest.find(|c| {
+        let is_end = depth == 0 && matches!(c, ',' | ')');
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        is_end
+    })?;
+    let (one, behind) = rest.split_at(end);
+    (!one.trim().is_empty()).then_some((before, one, behind))
+}
+
+/// The line with a fault of this kind.
+fn change(line: &str, kind: Kind, bit: usize, place: &Place<'_>) -> Option<String> {
+    let is_declaration = place.is_declaration;
     let trimmed = line.trim();
     let is_statement = trimmed.ends_with(");")
         && !is_declaration
@@ -199,7 +269,66 @@ fn change(line: &str, kind: Kind, bit: usize, is_declaration: bool) -> Option<St
             is_unlock.then(|| ";".to_owned())
         }
         Kind::Endless => is_statement.then(|| format!("for (;;) {trimmed}")),
+        Kind::Added => {
+            let is_lock = trimmed.contains("lock") || releases.iter().any(|r| trimmed.contains(r));
+            let runs_again = is_statement && !is_lock;
+            runs_again.then(|| format!("{{ {trimmed} {trimmed} }}"))
+        }
+        Kind::Source => {
+            let (left, _) = assignment(trimmed, is_declaration)?;
+            let first = place.first?;
+            Some(format!(
+                "{left} = (typeof({left}))(unsigned long)({first});"
+            ))
+        }
+        Kind::Destination => {
+            let (_, right) = assignment(trimmed, is_declaration)?;
+            let first = place.first?;
+            Some(format!(
+                "{first} = (typeof({first}))(unsigned long)({right});"
+            ))
+        }
+        Kind::Interface => {
+            let (before, one, behind) = argument(line).filter(|_| is_statement)?;
+            let other = match bit % 3 {
+                0 => "0".to_owned(),
+                1 => format!("(unsigned long)({one}) + 8"),
+                _ => "0x5a5a5a5a5a5a5a5aul".to_owned(),
+            };
+            Some(format!("{before}(typeof({one}))({other}){behind}"))
+        }
+        Kind::Stack => is_statement.then(|| {
+            let beyond = bit + 2;
+            format!(
+                "{{ volatile unsigned long own[2]; unsigned long at = {beyond}; asm(\"\" : \"+r\" (at)); own[at] = 0x5a5aul; {trimmed} }}"
+            )
+        }),
+        Kind::AfterRelease => {
+            let is_release = is_statement && releases.iter().any(|name| trimmed.starts_with(name));
+            let (_, one, _) = argument(trimmed).filter(|_| is_release)?;
+            Some(format!(
+                "{{ void *gone = (void *)({one}); {trimmed} *(volatile unsigned long *)gone = 0x5a5a5a5a5a5a5a5aul; }}"
+            ))
+        }
+        Kind::Deadlock => {
+            let locks = [
+                "mutex_lock(",
+                "lock_page(",
+                "lock_buffer(",
+                "down_write(",
+                "spin_lock(",
+            ];
+            let is_lock = is_statement && locks.iter().any(|name| trimmed.starts_with(name));
+            is_lock.then(|| format!("{{ {trimmed} {trimmed} }}"))
+        }
     }
+}
+
+/// The two sides of an assignment.
+fn assignment(trimmed: &str, is_declaration: bool) -> Option<(&str, &str)> {
+    let (left, right) = trimmed.strip_suffix(';')?.split_once(" = ")?;
+    let is_place = |c: char| c.is_ascii_alphanumeric() || "_->.[]*".contains(c);
+    (!is_declaration && left.chars().all(is_place)).then_some((left, right))
 }
 
 /// The first `NAME->` with something else in its place.
@@ -219,7 +348,7 @@ fn pointer(line: &str, other: impl Fn(&str) -> String) -> Option<String> {
 mod tests {
     use super::*;
 
-    const SOURCE: &str = "int f(struct s *p)\n{\n\tint n = p->length;\n\n\tif (n < 4)\n\t\tg(p);\n\tmemcpy(p->to, p->from, n);\n\tkfree(p);\n\tmutex_unlock(&lock);\n\treturn n;\n}\n";
+    const SOURCE: &str = "int f(struct s *p)\n{\n\tint n = p->length;\n\n\tif (n < 4)\n\t\tg(p);\n\tmemcpy(p->to, p->from, n);\n\tkfree(p);\n\tmutex_lock(&lock);\n\tmutex_unlock(&lock);\n\tn = 3;\n\treturn n;\n}\n";
 
     fn changed(kind: Kind) -> Vec<String> {
         let all = candidates(SOURCE, kind, 20);
@@ -239,7 +368,7 @@ mod tests {
             changed(Kind::Overrun),
             ["memcpy(p->to, p->from, n + 4096);"]
         );
-        assert_eq!(changed(Kind::Deleted).len(), 4);
+        assert_eq!(changed(Kind::Deleted).len(), 5);
         assert_eq!(
             changed(Kind::NextObject),
             [
@@ -247,6 +376,23 @@ mod tests {
                 "memcpy((p + 1)->to, p->from, n);"
             ]
         );
+        assert_eq!(
+            changed(Kind::Deadlock),
+            ["{ mutex_lock(&lock); mutex_lock(&lock); }"]
+        );
+        assert_eq!(
+            changed(Kind::Source),
+            ["n = (typeof(n))(unsigned long)(p);"]
+        );
+        assert_eq!(
+            changed(Kind::Destination),
+            ["p = (typeof(p))(unsigned long)(3);"]
+        );
+        let released = changed(Kind::AfterRelease);
+        assert!(released[0].starts_with("{ void *gone = (void *)(p); kfree(p); *("));
+        // The twentieth bit gives a wild argument.
+        let interface = changed(Kind::Interface);
+        assert!(interface.contains(&"kfree((typeof(p))(0x5a5a5a5a5a5a5a5aul));".to_owned()));
     }
 
     #[test]

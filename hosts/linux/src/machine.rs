@@ -4,7 +4,7 @@ use crate::boot::Boot;
 use crate::kernel::{Built, Setup, at};
 use crate::modules::{Maker, Module, Protection};
 use crate::row::{Outcome, Row};
-use crate::stand::stand;
+use crate::stand::{recovery, stand};
 use mullion_word_policy::File;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,8 @@ pub struct Work {
     pub disks: Vec<PathBuf>,
     /// After which the machine is stopped; none: much more than it needs.
     pub patience: Option<Duration>,
+    /// The same, of processor time.
+    pub busy: Option<Duration>,
 }
 
 impl<'b> Machine<'b> {
@@ -82,6 +84,21 @@ impl<'b> Machine<'b> {
         Ok(found.objects.iter().map(stem).collect())
     }
 
+    /// A module by kbuild's own commands, with other files in the places of sources; without a wall. None: one is no C.
+    ///
+    /// # Errors
+    /// There is no such module, or programs fail.
+    pub fn plain(
+        &self,
+        name: &str,
+        to: &Path,
+        source: &mut dyn FnMut(&str) -> Option<PathBuf>,
+    ) -> Result<Option<PathBuf>, Setup> {
+        let found = self.all.iter().find(|module| module.name == name);
+        let found = found.ok_or_else(|| Setup::Build(format!("there is no module {name}")))?;
+        self.maker.make_plain(found, to, source)
+    }
+
     /// Makes those of these modules, and of those that they need, that have policies; with the modules that stand for them, in
     /// a folder. `source` may name another file in the place of one of a module's sources.
     ///
@@ -96,6 +113,7 @@ impl<'b> Machine<'b> {
     ) -> Result<Vec<Row>, Setup> {
         fs::create_dir_all(folder).map_err(at(folder))?;
         let mut rows = Vec::new();
+        recovery(self.built, &self.maker, folder)?;
         for module in self.order(names)? {
             let name = &module.name;
             let place = self.policies.join(name).with_extension("toml");
@@ -137,6 +155,11 @@ impl<'b> Machine<'b> {
             files.push((name, file.unwrap_or_else(|| self.maker.plain(module))));
             script.push_str(&format!("insmod {}\n", module.name));
         }
+        let recovery = folder.map(|folder| folder.join("mullion_recover.ko"));
+        if let Some(recovery) = recovery.filter(|file| file.is_file()) {
+            files.push(("mullion_recover.ko".to_owned(), recovery));
+            script.insert_str(0, "insmod mullion_recover\n");
+        }
         script.push_str(&work.script);
         let wall = match instead {
             Instead::Walled(folder, library) => Some((library.to_path_buf(), folder.to_path_buf())),
@@ -148,6 +171,7 @@ impl<'b> Machine<'b> {
             wall,
             disks: work.disks.clone(),
             patience: work.patience,
+            busy: work.busy,
         };
         boot.run(self.built)
     }

@@ -3,34 +3,39 @@
 use mullion_linux::{
     ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
 };
-use mullion_linux::{Row, Setup, Trial, Trials, missing, print, table, took, tool};
+use mullion_linux::{Row, Setup, Trial, Trials, missing, print, prototypes, table, took, tool};
+use mullion_word_policy::File;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const HELP: &str = "\
 Makes User-Mode Linux from Debian's linux-source-6.1, and its modules for the word wall.
 
 Usage: linux-walls kernel [--if-possible]
        linux-walls modules [--protection write|read-write] [MODULE]...
+       linux-walls types MODULE...
        linux-walls disk [BOOTS]
        linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
                        [--script FILE] [--disk FILE]... MODULE...
-       linux-walls faults [--runs N] [--from SEED] --to FILE
+       linux-walls faults [--runs N] [--from SEED] [--jobs N] --to FILE
 
 kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
 With --if-possible it says what is missing, and does not fail for that.
 modules makes and verifies modules of that build, and prints a table: all of them
 if none is named, with both protections if none is given.
+types prints what the kernel's headers say of the arguments of functions that the policies of
+these modules trust: hosts/linux/kernel.types.
 disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
 and prints the best times of BOOTS boots each (5).
 run boots, loads these modules and those that they need, walled if there is a policy, runs
 the script (hosts/linux/init/init.c has its words), and prints what the console shows.
 faults puts N faults (40), by seeds from SEED (1) on, into ext2's source, runs each in the plain
 kernel and behind the wall, and adds a line for each to FILE. Seeds that FILE has are not
-run again. It ends with a table.
+run again. --jobs runs so many at a time (1). It ends with a table.
 
 Exit status: 0 if the kernel, or each module, was made, 1 if not, 2 if the command is misused.
 ";
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
             Ok(wanted) => modules(&wanted),
             Err(what) => return misused(&what),
         },
+        ["types", names @ ..] => types(names).map(|()| true),
         ["disk"] => disk(5).map(|()| true),
         ["disk", boots] => match boots.parse() {
             Ok(boots) => disk(boots).map(|()| true),
@@ -74,7 +80,7 @@ fn main() -> ExitCode {
             Ok(done) => done.map(|()| true),
             Err(what) => return misused(&what),
         },
-        _ => return misused("kernel, modules, disk, run or faults?"),
+        _ => return misused("kernel, modules, types, disk, run or faults?"),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -159,6 +165,26 @@ fn modules(wanted: &Wanted) -> Result<bool, Setup> {
     Ok(rows.iter().all(verified))
 }
 
+/// What the headers say of functions that these policies trust.
+fn types(modules: &[&str]) -> Result<(), Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let mut names = Vec::new();
+    for module in modules {
+        let place = Machine::own_policies().join(module).with_extension("toml");
+        let text = std::fs::read_to_string(&place);
+        let text = text.map_err(|cause| Setup::Io(place.clone(), cause))?;
+        let file = File::parse(&text);
+        let file = file.map_err(|why| Setup::Build(format!("{}: {why}", place.display())))?;
+        names.extend(file.groups.get("trusts").into_iter().flatten().cloned());
+    }
+    let found = prototypes(&built, &names)?;
+    // A reader that has gone does not change what was found.
+    let _gone = say(&found);
+    Ok(())
+}
+
 /// The wall's library, beside this program.
 fn library() -> Result<PathBuf, Setup> {
     let program = std::env::current_exe().map_err(|cause| Setup::Io("/proc".into(), cause))?;
@@ -221,7 +247,7 @@ fn boot(work: &Work, is_plain: bool, protection: Protection, policies: &Path) ->
 
 /// The outer error is of the words.
 fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
-    let (mut runs, mut from, mut to) = (40, 1, None);
+    let (mut runs, mut from, mut to, mut jobs) = (40, 1, None, 1);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().copied().ok_or(format!("{word} what?"));
@@ -229,15 +255,20 @@ fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
         match *word {
             "--runs" => runs = number(value()?)?,
             "--from" => from = number(value()?)?,
+            "--jobs" => jobs = number(value()?)?.max(1),
             "--to" => to = Some(PathBuf::from(value()?)),
             other => return Err(format!("{other} is no option")),
         }
     }
     let to = to.ok_or("--to FILE is missing")?;
-    Ok(try_faults(runs, from, &to))
+    Ok(try_faults(runs, from, jobs, &to))
 }
 
-fn try_faults(runs: u64, from: u64, to: &Path) -> Result<(), Setup> {
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn try_faults(runs: u64, from: u64, jobs: u64, to: &Path) -> Result<(), Setup> {
     let io = |cause| Setup::Io(to.to_path_buf(), cause);
     let built = Built::cached()?;
     let built =
@@ -247,35 +278,53 @@ fn try_faults(runs: u64, from: u64, to: &Path) -> Result<(), Setup> {
     let own = folder.with_file_name("faults");
     let machine = Machine::new(&built, &own, &Machine::own_policies())?;
     let trials = Trials::new(&built, &machine, &library()?, &own);
-    let mut known = std::fs::read_to_string(to).unwrap_or_default();
+    let known = std::fs::read_to_string(to).unwrap_or_default();
     let mut file = std::fs::File::options();
-    let mut file = file.create(true).append(true).open(to).map_err(io)?;
-    let seed_of = |line: &str| {
-        line.split(' ')
-            .next()
-            .and_then(|seed| seed.parse::<u64>().ok())
+    let file = file.create(true).append(true).open(to).map_err(io)?;
+    let seed_of = |line: &str| line.split(' ').next().and_then(|seed| seed.parse().ok());
+    let known: BTreeMap<u64, String> = known
+        .lines()
+        .filter_map(|line| Some((seed_of(line)?, line.to_owned())))
+        .collect();
+    let state = Mutex::new((from, 0, known, file));
+    let work = || -> Result<(), Setup> {
+        loop {
+            let seed = {
+                let (seed, done, known, _) = &mut *lock(&state);
+                // Runs that others do are counted as done: a seed that gives no fault is made up for.
+                let old = known.get(seed).map(|line| Trial::parse(line).is_some());
+                if *done >= runs {
+                    return Ok(());
+                }
+                *done += u64::from(old.unwrap_or(true));
+                *seed += 1;
+                if old.is_some() {
+                    continue;
+                }
+                *seed - 1
+            };
+            let line = match trials.run(seed, Protection::ReadWrite)? {
+                Some(trial) => trial.to_string(),
+                None => format!("{seed} -"),
+            };
+            let (_, done, known, file) = &mut *lock(&state);
+            *done -= u64::from(Trial::parse(&line).is_none());
+            writeln!(file, "{line}").map_err(io)?;
+            known.insert(seed, line);
+        }
     };
-    let mut seed = from;
-    let mut done = 0;
-    while done < runs {
-        let old = known.lines().find(|line| seed_of(line) == Some(seed));
-        let line = match old {
-            Some(line) => line.to_owned(),
-            None => {
-                let line = match trials.run(seed, Protection::ReadWrite)? {
-                    Some(trial) => trial.to_string(),
-                    None => format!("{seed} -"),
-                };
-                writeln!(file, "{line}").map_err(io)?;
-                known.push_str(&format!("{line}\n"));
-                line
-            }
-        };
-        done += u64::from(Trial::parse(&line).is_some());
-        seed += 1;
-    }
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let ended = all.into_iter().map(|one| match one.join() {
+            Ok(done) => done,
+            Err(_) => Err(Setup::Build("a thread has failed".into())),
+        });
+        ended.collect::<Result<Vec<()>, Setup>>()
+    })?;
+    let (seed, _, known, _) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
     let in_range = |trial: &Trial| (from..seed).contains(&trial.seed);
-    let trials: Vec<Trial> = known.lines().filter_map(Trial::parse).collect();
+    let lines = known.values();
+    let trials: Vec<Trial> = lines.filter_map(|line| Trial::parse(line)).collect();
     let trials: Vec<Trial> = trials.into_iter().filter(in_range).collect();
     // A reader that has gone does not change what was found.
     let _gone = say(&table(&trials));

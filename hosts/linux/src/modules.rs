@@ -8,6 +8,7 @@ use crate::row::{Outcome, Row};
 use mullion_fetch::digest;
 use mullion_word_verifier::verify;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -89,6 +90,12 @@ impl<'b> Maker<'b> {
             folder: folder.to_path_buf(),
             base: digest(&program)?,
         })
+    }
+
+    /// Where modules are made.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// All modules that the build has, by name.
@@ -226,7 +233,7 @@ impl<'b> Maker<'b> {
             match self.command(object)? {
                 Some(mut command) => {
                     if let Some(other) = source(&command.source) {
-                        command.source = other.display().to_string();
+                        command.replace(&other);
                     }
                     steps.push((command, work.path().join(format!("{number}.o"))));
                 }
@@ -282,6 +289,40 @@ impl<'b> Maker<'b> {
         place: &Path,
     ) -> Result<Option<String>, Setup> {
         for (step, object) in steps {
+            if let Some(why) = self.compile_one(step, protection, named, object)? {
+                return Ok(Some(why));
+            }
+        }
+        let mut command = self.compiler(protection)?;
+        command.args(steps.iter().map(|(_, object)| object));
+        command.arg("-o").arg(place);
+        run(&mut command)
+    }
+
+    /// Compiles one source, unless the folder has its object already: a module of which one source is another compiles that one.
+    fn compile_one(
+        &self,
+        step: &Compilation,
+        protection: Protection,
+        named: &[&str],
+        object: &Path,
+    ) -> Result<Option<String>, Setup> {
+        let known = self.folder.join("objects");
+        fs::create_dir_all(&known).map_err(at(&known))?;
+        let mut key = tempfile::NamedTempFile::new_in(&known).map_err(at(&known))?;
+        let source = self.built.build_folder().join(&step.source);
+        let name = source.file_stem().unwrap_or_default().to_string_lossy();
+        let text = [
+            &*self.base,
+            protection.name(),
+            &named.join(" "),
+            &step.options.join(" "),
+            &digest(&source)?,
+        ];
+        key.write_all(text.join("\n").as_bytes())
+            .map_err(at(&known))?;
+        let known = known.join(format!("{name}-{}.o", &digest(key.path())?[..16]));
+        if !known.is_file() {
             let mut command = self.compiler(protection)?;
             command.arg("-I").arg(self.folder.join("include"));
             command
@@ -302,11 +343,67 @@ impl<'b> Maker<'b> {
             if let Some(why) = run(&mut command)? {
                 return Ok(Some(why));
             }
+            // Changed sources are compiled once.
+            if step.is_own {
+                let fresh = key.path().with_extension("fresh");
+                fs::copy(object, &fresh).map_err(at(&fresh))?;
+                fs::rename(&fresh, &known).map_err(at(&known))?;
+            }
+            return Ok(None);
         }
-        let mut command = self.compiler(protection)?;
-        command.args(steps.iter().map(|(_, object)| object));
-        command.arg("-o").arg(place);
-        run(&mut command)
+        fs::copy(&known, object).map_err(at(&known))?;
+        Ok(None)
+    }
+
+    /// A module by kbuild's own commands, with other files in the places of its sources; without a wall. None: one is no C.
+    ///
+    /// # Errors
+    /// Files or programs fail.
+    pub fn make_plain(
+        &self,
+        module: &Module,
+        to: &Path,
+        source: &mut dyn FnMut(&str) -> Option<PathBuf>,
+    ) -> Result<Option<PathBuf>, Setup> {
+        let build = self.built.build_folder();
+        let (whole, made) = (
+            to.join(format!("{}.o", module.name)),
+            to.join(format!("{}.ko", module.name)),
+        );
+        let mut link = Command::new("ld");
+        link.current_dir(&build).args(["-m", "elf_x86_64", "-r"]);
+        link.args(["-z", "noexecstack"]).arg("-o").arg(&whole);
+        for (number, object) in module.objects.iter().enumerate() {
+            let other = match self.command(object)? {
+                Some(command) => source(&command.source).map(|other| (command, other)),
+                None => None,
+            };
+            let Some((mut command, other)) = other else {
+                link.arg(object);
+                continue;
+            };
+            command.replace(&other);
+            let place = to.join(format!("{number}.o"));
+            let mut gcc = Command::new("gcc");
+            gcc.current_dir(&build).args(&command.options);
+            gcc.args(&command.layout).args(["-w", "-c"]);
+            gcc.arg(&command.source).arg("-o").arg(&place);
+            if run(&mut gcc)?.is_some() {
+                return Ok(None);
+            }
+            link.arg(&place);
+        }
+        let mut last = Command::new("ld");
+        last.current_dir(&build).args(["-r", "-m", "elf_x86_64"]);
+        last.args(["-z", "noexecstack", "-T", "scripts/module.lds"]);
+        last.arg("-o").arg(&made).arg(&whole);
+        last.arg(format!("{}.mod.o", module.place));
+        for command in [&mut link, &mut last] {
+            if let Some(why) = run(command)? {
+                return Err(Setup::Build(format!("{}: {why}", module.name)));
+            }
+        }
+        Ok(Some(made))
     }
 
     fn compiler(&self, protection: Protection) -> Result<Command, Setup> {
@@ -330,7 +427,11 @@ fn run(command: &mut Command) -> Result<Option<String>, Setup> {
 #[derive(Debug, PartialEq, Eq)]
 struct Compilation {
     options: Vec<String>,
+    /// How kbuild's own code is laid out.
+    layout: Vec<String>,
     source: String,
+    /// The source is the kernel's.
+    is_own: bool,
 }
 
 impl Compilation {
@@ -339,19 +440,32 @@ impl Compilation {
         let mut words = words(line).into_iter().skip(1);
         let mut found = Compilation {
             options: Vec::new(),
+            layout: Vec::new(),
             source: String::new(),
+            is_own: true,
         };
         while let Some(word) = words.next() {
             match word.as_str() {
                 ";" => break,
                 "-o" => drop(words.next()?),
-                "-c" | "-fno-PIE" | "-fno-pie" | "-fno-PIC" | "-fno-pic" => {}
-                _ if word.starts_with("-mcmodel=") || word.starts_with("-Wp,-M") => {}
+                "-fno-PIE" | "-fno-pie" | "-fno-PIC" | "-fno-pic" => found.layout.push(word),
+                _ if word.starts_with("-mcmodel=") => found.layout.push(word),
+                "-c" => {}
+                _ if word.starts_with("-Wp,-M") => {}
                 _ if word.ends_with(".c") || word.ends_with(".S") => found.source = word,
                 _ => found.options.push(word),
             }
         }
         (!found.source.is_empty()).then_some(found)
+    }
+
+    /// Another file, which finds the headers that lie beside this one.
+    fn replace(&mut self, other: &Path) {
+        let beside = Path::new(&self.source).parent().unwrap_or(Path::new("."));
+        let beside = beside.display().to_string();
+        self.options.extend(["-iquote".to_owned(), beside]);
+        self.source = other.display().to_string();
+        self.is_own = false;
     }
 }
 

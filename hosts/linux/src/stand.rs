@@ -28,25 +28,62 @@ pub fn stand(
     let mut exports = maker.exports(module)?;
     exports.retain(|(name, _)| file.exports.contains_key(name));
     let text = text(&module.name, &exports);
-    let work = folder.join(format!("{}.stand", module.name));
-    fs::create_dir_all(&work).map_err(at(&work))?;
-    let write = |name: &str, text: &str| {
-        let path = work.join(name);
-        fs::write(&path, text).map_err(at(&path))
-    };
-    write(&format!("{}.c", module.name), &text)?;
-    write("Kbuild", &format!("obj-m := {}.o\n", module.name))?;
-    let mut make = built.kbuild();
-    make.arg(format!("M={}", work.display())).arg("modules");
-    let output = make.stdin(Stdio::null()).output().map_err(at(&work))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(Setup::Build(format!("{}: {said}", module.name)));
-    }
-    let made = work.join(format!("{}.ko", module.name));
     let place = folder.join(format!("{}.ko", module.name));
-    fs::copy(&made, &place).map_err(at(&made))?;
+    kbuild_module(built, maker, &module.name, &text, "", &place)?;
     Ok(place)
+}
+
+/// The source of the module for recovery.
+const RECOVERY: &str = include_str!("../patch/mullion_recover.c");
+
+/// The module for recovery, made into the folder.
+///
+/// # Errors
+/// kbuild fails.
+pub(crate) fn recovery(built: &Built, maker: &Maker<'_>, folder: &Path) -> Result<(), Setup> {
+    let place = folder.join("mullion_recover.ko");
+    let flags = "ccflags-y := -I$(srctree)\n";
+    kbuild_module(built, maker, "mullion_recover", RECOVERY, flags, &place)
+}
+
+/// Makes an ordinary module of one source, unless that was done already.
+fn kbuild_module(
+    built: &Built,
+    maker: &Maker<'_>,
+    name: &str,
+    text: &str,
+    flags: &str,
+    place: &Path,
+) -> Result<(), Setup> {
+    let known = maker.folder().join("stands");
+    fs::create_dir_all(&known).map_err(at(&known))?;
+    let key = known.join(format!("{name}.c"));
+    let known = known.join(format!("{name}.ko"));
+    if !known.is_file() || fs::read_to_string(&key).ok().as_deref() != Some(text) {
+        let work = tempfile::tempdir_in(maker.folder()).map_err(at(maker.folder()))?;
+        let write = |name: &str, text: &str| {
+            let path = work.path().join(name);
+            fs::write(&path, text).map_err(at(&path))
+        };
+        write(&format!("{name}.c"), text)?;
+        write("Kbuild", &format!("{flags}obj-m := {name}.o\n"))?;
+        let mut make = built.kbuild();
+        make.arg(format!("M={}", work.path().display()))
+            .arg("modules");
+        let output = make.stdin(Stdio::null()).output();
+        let output = output.map_err(at(work.path()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(Setup::Build(format!("{name}: {said}")));
+        }
+        let made = work.path().join(format!("{name}.ko"));
+        // The text comes last: it says that the module is whole.
+        let _absent = fs::remove_file(&key);
+        fs::rename(&made, &known).map_err(at(&made))?;
+        fs::write(&key, text).map_err(at(&key))?;
+    }
+    fs::copy(&known, place).map_err(at(&known))?;
+    Ok(())
 }
 
 /// The source of such a module.
@@ -54,6 +91,9 @@ fn text(name: &str, exports: &[(String, bool)]) -> String {
     let mut text = format!(
         "// SPDX-License-Identifier: GPL-2.0\n/* Stands for {name}, which is behind a wall. */\n\
          #include <linux/module.h>\n#include <asm/mullion.h>\n\n\
+         /* They are there if the module for recovery is. */\n\
+         extern void mullion_watch(struct mullion_module *module) __attribute__((weak));\n\
+         extern void mullion_unwatch(struct mullion_module *module) __attribute__((weak));\n\n\
          static struct mullion_slot slots[] __used = {{\n"
     );
     // Writing to a string cannot fail.
@@ -76,8 +116,10 @@ fn text(name: &str, exports: &[(String, bool)]) -> String {
         text,
         "\nstatic struct mullion_module walled = {{\n\t.name = \"{name}\",\n\t.owner = THIS_MODULE,\n\
          \t.slots = slots,\n\t.count = ARRAY_SIZE(slots),\n}};\n\n\
-         static int __init begin(void)\n{{\n\treturn mullion_insert(&walled);\n}}\n\n\
-         static void __exit end(void)\n{{\n\tmullion_remove(&walled);\n}}\n\n\
+         static int __init begin(void)\n{{\n\tint error = mullion_insert(&walled);\n\n\
+         \tif (!error && mullion_watch)\n\t\tmullion_watch(&walled);\n\treturn error;\n}}\n\n\
+         static void __exit end(void)\n{{\n\tif (mullion_unwatch)\n\t\tmullion_unwatch(&walled);\n\
+         \tmullion_remove(&walled);\n}}\n\n\
          module_init(begin);\nmodule_exit(end);\nMODULE_LICENSE(\"GPL\");\n"
     );
     text

@@ -21,7 +21,17 @@ pub enum End {
     Panic,
     /// It ended well, and the disk is not sound.
     Corrupted,
+    /// It ended well, and files in memory, which are no matter of the module's, are wrong.
+    Others,
 }
+
+const ENDS: [End; 5] = [
+    End::None,
+    End::Hang,
+    End::Panic,
+    End::Corrupted,
+    End::Others,
+];
 
 impl End {
     /// As the table has it.
@@ -32,14 +42,14 @@ impl End {
             End::Hang => "hang",
             End::Panic => "panic",
             End::Corrupted => "corrupted",
+            End::Others => "others",
         }
     }
 
     /// By its name.
     #[must_use]
     pub fn named(name: &str) -> Option<End> {
-        let all = [End::None, End::Hang, End::Panic, End::Corrupted];
-        all.into_iter().find(|end| end.name() == name)
+        ENDS.into_iter().find(|end| end.name() == name)
     }
 }
 
@@ -56,16 +66,22 @@ pub struct Trial {
     pub plain: End,
     /// With it.
     pub walled: End,
-    /// Whether the wall ended the module.
-    pub is_caught: bool,
+    /// What the wall ended the module for, and in which function; none: it did not.
+    pub caught: Option<String>,
+    /// The module was ended, loaded again, and the machine went on to the end of its work.
+    pub goes_on: bool,
 }
 
 impl fmt::Display for Trial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let caught = if self.is_caught { "caught" } else { "-" };
+        let caught = self.caught.as_deref().unwrap_or("-");
+        let goes_on = if self.goes_on { "goes-on" } else { "-" };
         let (plain, walled) = (self.plain.name(), self.walled.name());
         let (seed, kind, place) = (self.seed, self.kind, &self.place);
-        write!(f, "{seed} {kind} {place} {plain} {walled} {caught}")
+        write!(
+            f,
+            "{seed} {kind} {place} {plain} {walled} {caught} {goes_on}"
+        )
     }
 }
 
@@ -83,7 +99,8 @@ impl Trial {
             place: words.next()?.to_owned(),
             plain: End::named(words.next()?)?,
             walled: End::named(words.next()?)?,
-            is_caught: words.next()? == "caught",
+            caught: Some(words.next()?.to_owned()).filter(|what| what != "-"),
+            goes_on: words.next()? == "goes-on",
         })
     }
 }
@@ -91,31 +108,33 @@ impl Trial {
 /// How the runs have ended, by kind; then the plain kernel's ends against the walled one's.
 #[must_use]
 pub fn table(trials: &[Trial]) -> String {
-    const ENDS: [End; 4] = [End::None, End::Hang, End::Panic, End::Corrupted];
     let mut text = format!("{:16} {:>5}", "fault", "runs");
-    for which in ["plain", "walled"] {
+    for which in ["plain", "wall"] {
         for end in ENDS {
-            let _ = write!(text, " {:>16}", format!("{which} {}", end.name()));
+            let _ = write!(text, " {:>15}", format!("{which} {}", end.name()));
         }
     }
-    text.push_str("   caught\n");
+    text.push_str("   caught  goes on\n");
     let mut row = |name: String, of: &dyn Fn(&&Trial) -> bool| {
         let chosen: Vec<&Trial> = trials.iter().filter(of).collect();
         let _ = write!(text, "{name:16} {:5}", chosen.len());
         let count = |which: &dyn Fn(&Trial) -> bool| chosen.iter().filter(|one| which(one)).count();
         for end in ENDS {
-            let _ = write!(text, " {:16}", count(&|one| one.plain == end));
+            let _ = write!(text, " {:15}", count(&|one| one.plain == end));
         }
         for end in ENDS {
-            let _ = write!(text, " {:16}", count(&|one| one.walled == end));
+            let _ = write!(text, " {:15}", count(&|one| one.walled == end));
         }
-        let _ = writeln!(text, " {:8}", count(&|one| one.is_caught));
+        let caught = count(&|one| one.caught.is_some());
+        let _ = writeln!(text, " {caught:8} {:8}", count(&|one| one.goes_on));
     };
     for kind in KINDS {
         row(kind.to_string(), &|one| one.kind == kind);
     }
     row("all".to_owned(), &|_| true);
-    row("plain harmed".to_owned(), &|one| one.plain != End::None);
+    for end in ENDS {
+        row(format!("plain {}", end.name()), &|one| one.plain == end);
+    }
     text
 }
 
@@ -127,11 +146,15 @@ pub struct Trials<'b> {
     folder: PathBuf,
 }
 
-/// The work: files are made, the disk is mounted again, and the files are looked at.
-const WORK: &str = "mount ext2 /dev/ubda /mnt\ntree /mnt 6\numount /mnt\nmount ext2 /dev/ubda /mnt\nlook /mnt 6\numount /mnt\n";
+/// The work: files are made, the disk is mounted again, and the files are looked at. Files in memory were there before and are
+/// there afterwards. Then another disk, with a module that may have been loaded again.
+const WORK: &str = "tree /dev 4\nmount ext2 /dev/ubda /mnt\ntree /mnt 6\nmore /mnt\numount /mnt\n\
+                    mount ext2 /dev/ubda /mnt\nlook /mnt 6\numount /mnt\nlook /dev 4\nrest more\n\
+                    mount ext2 /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod ext2\nlook /dev 4\n";
 const MODULE: &str = "ext2";
 /// A run takes less than two seconds.
-const PATIENCE: Duration = Duration::from_secs(25);
+const PATIENCE: Duration = Duration::from_secs(60);
+const BUSY: Duration = Duration::from_secs(10);
 
 impl<'b> Trials<'b> {
     /// In a folder of their own.
@@ -152,7 +175,9 @@ impl<'b> Trials<'b> {
     pub fn run(&self, seed: u64, protection: Protection) -> Result<Option<Trial>, Setup> {
         let work = self.folder.join(format!("seed-{seed}"));
         let done = self.run_in(seed, protection, &work);
-        let _gone = fs::remove_dir_all(&work);
+        if done.is_ok() && std::env::var_os("MULLION_LINUX_KEEP").is_none() {
+            let _gone = fs::remove_dir_all(&work);
+        }
         done
     }
 
@@ -162,108 +187,112 @@ impl<'b> Trials<'b> {
         protection: Protection,
         work: &Path,
     ) -> Result<Option<Trial>, Setup> {
-        let plain = work.join("plain");
-        fs::create_dir_all(&plain).map_err(at(&plain))?;
-        let from = self.built.tree().join("fs/ext2");
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&from).map_err(at(&from))? {
-            let path = entry.map_err(at(&from))?.path();
-            let name = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            if name.ends_with(".c") || name.ends_with(".h") {
-                fs::copy(&path, plain.join(&name)).map_err(at(&path))?;
-                names.push(name);
-            }
-        }
-        names.sort();
+        let from = self.built.tree().join("fs").join(MODULE);
         let objects = self.machine.objects(MODULE)?;
-        names.retain(|name| objects.contains(&name.replace(".c", ".o")));
+        let mut names: Vec<String> = objects.iter().map(|o| o.replace(".o", ".c")).collect();
+        names.sort();
         let read = |name: &String| {
-            let path = plain.join(name);
+            let path = from.join(name);
             fs::read_to_string(&path).map_err(at(&path))
         };
         let sources: Vec<String> = names.iter().map(read).collect::<Result<_, _>>()?;
         let Some((number, fault)) = inject(&sources, seed) else {
             return Ok(None);
         };
-        let changed = plain.join(&names[number]);
+        let (plain, walled) = (work.join("plain"), work.join("walled"));
+        fs::create_dir_all(&plain).map_err(at(&plain))?;
+        let changed = work.join(&names[number]);
         fs::write(&changed, &fault.text).map_err(at(&changed))?;
-        if !self.build_plainly(&plain, &objects)? {
-            return Ok(None);
-        }
-        let walled = work.join("walled");
         let ending = format!("/{}", names[number]);
         let mut source = |path: &str| path.ends_with(&ending).then(|| changed.clone());
+        if self.machine.plain(MODULE, &plain, &mut source)?.is_none() {
+            return Ok(None);
+        }
         self.machine
             .wall(&[MODULE.to_owned()], protection, &walled, &mut source)?;
-        let (plain, _) = self.boot(Instead::Plain(&plain), work)?;
-        let (walled, is_caught) = self.boot(Instead::Walled(&walled, &self.library), work)?;
-        let place = format!("{}:{}", names[number], fault.line);
-        let kind = fault.kind;
+        let plain = self.boot("plain", Instead::Plain(&plain), work)?;
+        let walled = self.boot("walled", Instead::Walled(&walled, &self.library), work)?;
         Ok(Some(Trial {
             seed,
-            kind,
-            place,
-            plain,
-            walled,
-            is_caught,
+            kind: fault.kind,
+            place: format!("{}:{}", names[number], fault.line),
+            plain: plain.end,
+            walled: walled.end,
+            caught: walled.caught,
+            goes_on: walled.goes_on,
         }))
     }
 
-    /// Whether it is C.
-    fn build_plainly(&self, folder: &Path, objects: &[String]) -> Result<bool, Setup> {
-        let kbuild = folder.join("Kbuild");
-        let text = format!(
-            "ccflags-y := -w\nobj-m := {MODULE}.o\n{MODULE}-y := {}\n",
-            objects.join(" ")
-        );
-        fs::write(&kbuild, text).map_err(at(&kbuild))?;
-        let mut make = self.built.kbuild();
-        make.arg(format!("M={}", folder.display())).arg("modules");
-        make.stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let status = make.status().map_err(at(folder))?;
-        Ok(status.success())
-    }
-
-    fn boot(&self, instead: Instead<'_>, work: &Path) -> Result<(End, bool), Setup> {
-        let disk = work.join("disk");
+    fn boot(&self, name: &str, instead: Instead<'_>, work: &Path) -> Result<Ended, Setup> {
+        let (disk, other) = (work.join("disk"), work.join("other"));
         fresh_disk(&disk)?;
+        fresh_disk(&other)?;
         let what = Work {
             modules: vec![MODULE.to_owned()],
             script: WORK.to_owned(),
-            disks: vec![disk.clone()],
+            disks: vec![disk.clone(), other],
             patience: Some(PATIENCE),
+            busy: Some(BUSY),
         };
         let said = self.machine.boot(&what, instead)?;
-        let is_in = said.contains(&format!("init: insmod {MODULE}: done"));
-        let is_caught = is_in && said.contains(&format!("mullion: {MODULE}: "));
+        let console = work.join(name).with_extension("console");
+        fs::write(&console, &said).map_err(at(&console))?;
+        if said.contains("policy: ") {
+            return Err(Setup::Build(said));
+        }
+        let is_sound = is_sound(&disk)?;
+        Ok(Ended::read(&said, is_sound))
+    }
+}
+
+/// How a boot went.
+struct Ended {
+    end: End,
+    caught: Option<String>,
+    goes_on: bool,
+}
+
+impl Ended {
+    /// By its console, and by whether the disk is sound.
+    fn read(said: &str, is_sound: bool) -> Ended {
+        let is_whole = said.contains("init: ends");
+        let others = "init: look /dev: 16 files, 0 failed, 0 wrong";
         let end = if said.contains("Kernel panic") || said.contains("Segfault with no mm") {
             End::Panic
-        } else if said.contains("policy: ") {
-            return Err(Setup::Build(said));
-        } else if !said.contains("init: ends") {
+        } else if !is_whole {
             End::Hang
-        } else if is_sound(&disk)? {
+        } else if said.matches(others).count() != 2 {
+            End::Others
+        } else if is_sound {
             End::None
         } else {
             End::Corrupted
         };
-        Ok((end, is_caught))
+        let begin = format!("mullion: {MODULE}: ");
+        let report = said.lines().find_map(|line| line.split_once(&begin));
+        let words = |line: &str| {
+            let mut words = line.split([' ', '+']);
+            let kind = words.next().unwrap_or("?").to_owned();
+            let place = words.nth(1).unwrap_or("?");
+            format!("{kind}:{place}")
+        };
+        let caught = report.map(|(_, line)| words(line));
+        let again = said.contains(&format!("mullion: {MODULE} is loaded again"));
+        let goes_on = caught.is_some() && again && matches!(end, End::None | End::Corrupted);
+        Ended {
+            end,
+            caught,
+            goes_on,
+        }
     }
 }
-
-/// An empty file system of 4 MiB.
+/// An empty file system of 8 MiB.
 ///
 /// # Errors
 /// `mke2fs` is not here, or fails.
 pub fn fresh_disk(disk: &Path) -> Result<(), Setup> {
     let file = fs::File::create(disk).map_err(at(disk))?;
-    file.set_len(4 << 20).map_err(at(disk))?;
+    file.set_len(8 << 20).map_err(at(disk))?;
     let mut make = Command::new("mke2fs");
     make.args(["-q", "-F", "-t", "ext2", "-b", "1024"])
         .arg(disk);
@@ -302,14 +331,29 @@ mod tests {
 
     #[test]
     fn a_line_is_read_as_it_was_written() {
-        let line = "7 bit-of-pointer dir.c:88 panic none caught";
+        let line = "7 bit-of-pointer dir.c:88 panic none Access:ext2_readdir goes-on";
         let trial = Trial::parse(line).expect("a trial");
         assert_eq!(trial.to_string(), line);
         assert!(Trial::parse("8 -").is_none());
         let text = table(&[trial]);
-        assert!(
-            text.contains("plain harmed         1                0"),
-            "{text}"
-        );
+        assert!(text.contains("plain panic          1"), "{text}");
+    }
+
+    #[test]
+    fn a_boot_is_read() {
+        let whole = "init: look /dev: 16 files, 0 failed, 0 wrong, 7 us\n".repeat(2);
+        let whole = format!("{whole}init: ends\n");
+        assert_eq!(Ended::read(&whole, true).end, End::None);
+        assert_eq!(Ended::read(&whole, false).end, End::Corrupted);
+        assert_eq!(Ended::read("init: begins", true).end, End::Hang);
+        let others = whole.replace("0 wrong", "1 wrong");
+        assert_eq!(Ended::read(&others, true).end, End::Others);
+        let caught =
+            format!("mullion: ext2: Access in ext2_get_inode+0x1f (0x1, inode.c:7)\n{whole}");
+        let ended = Ended::read(&caught, true);
+        assert_eq!(ended.caught.as_deref(), Some("Access:ext2_get_inode"));
+        assert!(!ended.goes_on);
+        let again = format!("{caught}mullion: ext2 is loaded again\n");
+        assert!(Ended::read(&again, true).goes_on);
     }
 }

@@ -1,21 +1,26 @@
-//! The kernel's allocators, as walled modules call them: what they give is the module's until it is freed, and a module
-//! frees only what it may write.
+//! Functions of the kernel that are looked at when walled modules call them. Allocators: what they give is the module's until
+//! it is freed, and a module frees only what it may write. References, locks and registrations are noted
+//! ([`journal`](crate::journal)), and a module gives back only what it has.
 //!
 //! ```text
 //!   module ──► gate ──► mediator ──► __kmalloc ──► the object is granted to the caller
 //!   module ──► gate ──► mediator: may the caller write there? ──► kfree ──► the kernel tells (`rights::freed`)
 //! ```
 
+use crate::journal::{self, SILENT, Thing};
 use crate::{WALL, rights};
 use mullion_word::runtime::{caller, refuse};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-type Function = extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64;
+/// Some of the kernel's functions have arguments on the stack.
+type Arguments = [u64; 8];
+type Function = extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
 
 /// A function of the kernel, and its mediator.
 pub(crate) struct Mediated {
     pub(crate) name: &'static str,
     pub(crate) mediator: Function,
+    how: How,
     real: &'static AtomicUsize,
 }
 
@@ -24,19 +29,30 @@ impl Mediated {
     pub(crate) fn settle(&self, address: usize) {
         self.real.store(address, Ordering::Relaxed);
     }
+
+    /// Whether a policy has to name it as an allocator. Others take the place of the kernel's function.
+    pub(crate) fn is_allocator(&self) -> bool {
+        matches!(self.how, How::Gives | How::Frees(_))
+    }
 }
 
-fn call(real: &AtomicUsize, arguments: [u64; 6]) -> u64 {
+/// The mediator that takes the place of a function of the kernel.
+pub(crate) fn instead(name: &str) -> Option<&'static Mediated> {
+    ALL.iter()
+        .find(|one| one.name == name && !one.is_allocator())
+}
+
+fn call(real: &AtomicUsize, arguments: Arguments) -> u64 {
     let address = real.load(Ordering::Relaxed);
     // SAFETY: a mediator is offered only behind `settle`, with the address of the kernel's function, which takes its
-    // arguments from these registers.
+    // arguments from these registers and these words of the stack.
     let real: Function = unsafe { std::mem::transmute(address) };
-    let [a, b, c, d, e, f] = arguments;
-    real(a, b, c, d, e, f)
+    let [a, b, c, d, e, f, g, h] = arguments;
+    real(a, b, c, d, e, f, g, h)
 }
 
 /// The result is the caller's.
-fn gives(real: &AtomicUsize, arguments: [u64; 6]) -> u64 {
+fn gives(real: &AtomicUsize, arguments: Arguments) -> u64 {
     let result = call(real, arguments);
     if let (Some(wall), Some(domain), true) = (WALL.get(), caller(), result != 0) {
         rights::allocated(wall.host, wall.kernel, &domain, result);
@@ -45,7 +61,7 @@ fn gives(real: &AtomicUsize, arguments: [u64; 6]) -> u64 {
 }
 
 /// The caller may write where the argument points to.
-fn frees(name: &str, real: &AtomicUsize, at: usize, arguments: [u64; 6]) -> u64 {
+fn frees(name: &str, real: &AtomicUsize, at: usize, arguments: Arguments) -> u64 {
     let address = arguments[at];
     let is_nothing = address <= 16;
     let may = caller().is_some_and(|domain| rights::may_write(&domain, address));
@@ -56,32 +72,120 @@ fn frees(name: &str, real: &AtomicUsize, at: usize, arguments: [u64; 6]) -> u64 
     call(real, arguments)
 }
 
+/// The caller has it from then on, if the function says so.
+fn takes(real: &AtomicUsize, thing: Thing, by: By, arguments: Arguments) -> u64 {
+    let result = call(real, arguments);
+    let (has, what) = match by {
+        By::Result => (!journal::is_nothing(result), result),
+        By::IfZero => (result as u32 == 0, arguments[0]),
+        By::Always => (true, arguments[0]),
+    };
+    if let Some(domain) = caller().filter(|_| has) {
+        journal::takes(&domain, thing, [what, arguments[1]]);
+    }
+    result
+}
+
+/// A lock that the same task has closed already would never open.
+fn closes(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    let lock = arguments[0];
+    if caller().is_some_and(|domain| journal::has(&domain, thing, lock)) {
+        refuse(format!("{name}: the module has closed {lock:#x} itself"));
+        return 0;
+    }
+    takes(real, thing, By::Always, arguments)
+}
+
+fn gives_back(
+    name: &str,
+    real: &AtomicUsize,
+    thing: Thing,
+    at: usize,
+    arguments: Arguments,
+) -> u64 {
+    let what = arguments[at];
+    let has = caller().is_some_and(|domain| journal::gives(&domain, thing, what));
+    if !journal::is_nothing(what) && !has {
+        refuse(format!(
+            "{name}: {what:#x} is not the module's to give back"
+        ));
+        return 0;
+    }
+    call(real, arguments)
+}
+
+/// Interrupts go off for 0, and on.
+fn switches(real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let silent = caller().filter(|_| arguments[0] as u32 == 0);
+    let silent = silent.map_or(0, |domain| u64::from(domain.id().get()));
+    SILENT.store(silent, Ordering::Relaxed);
+    call(real, arguments)
+}
+
+/// A mount is watched.
+fn mounts(real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let root = call(real, arguments);
+    if let Some(wall) = WALL.get().filter(|_| !journal::is_nothing(root)) {
+        wall.kernel.mounted(root);
+    }
+    root
+}
+
+/// How a function says that something is had.
+#[derive(Clone, Copy)]
+enum By {
+    /// It is the result.
+    Result,
+    /// It is the first argument, if the result is 0.
+    IfZero,
+    /// It is the first argument.
+    Always,
+}
+
+/// What is looked at.
+#[derive(Clone, Copy)]
+enum How {
+    Gives,
+    Frees(usize),
+    Takes(Thing, By),
+    Closes(Thing),
+    GivesBack(Thing, usize),
+    Switches,
+    Mounts,
+}
+
+fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    match how {
+        How::Gives => gives(real, arguments),
+        How::Frees(at) => frees(name, real, at, arguments),
+        How::Takes(thing, by) => takes(real, thing, by, arguments),
+        How::Closes(thing) => closes(name, real, thing, arguments),
+        How::GivesBack(thing, at) => gives_back(name, real, thing, at, arguments),
+        How::Switches => switches(real, arguments),
+        How::Mounts => mounts(real, arguments),
+    }
+}
+
 macro_rules! mediated {
-    ($($name:literal $ident:ident $how:ident $($at:literal)?),* $(,)?) => {
+    ($($name:literal $ident:ident $how:expr),* $(,)?) => {
         $(mod $ident {
-            pub(super) static REAL: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-            pub(super) extern "C" fn mediator(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
-                super::mediate(super::How::$how$(($at))?, $name, &REAL, [a, b, c, d, e, f])
+            #[allow(unused_imports)]
+            use super::{By::*, How::{self, *}};
+            #[allow(unused_imports)]
+            use crate::journal::Thing::*;
+            use std::sync::atomic::AtomicUsize;
+            pub(super) static REAL: AtomicUsize = AtomicUsize::new(0);
+            pub(super) const HOW: How = $how;
+            #[allow(clippy::too_many_arguments)]
+            pub(super) extern "C" fn mediator(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64) -> u64 {
+                super::mediate(HOW, $name, &REAL, [a, b, c, d, e, f, g, h])
             }
         })*
         /// All of them.
         pub(crate) static ALL: &[Mediated] = &[
-            $(Mediated { name: $name, mediator: $ident::mediator, real: &$ident::REAL }),*
+            $(Mediated { name: $name, mediator: $ident::mediator, how: $ident::HOW, real: &$ident::REAL }),*
         ];
     };
-}
-
-/// What is looked at: nothing but the result, or this argument.
-enum How {
-    Gives,
-    Frees(usize),
-}
-
-fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: [u64; 6]) -> u64 {
-    match how {
-        How::Gives => gives(real, arguments),
-        How::Frees(at) => frees(name, real, at, arguments),
-    }
 }
 
 mediated! {
@@ -104,9 +208,46 @@ mediated! {
     "vzalloc" vzalloc Gives,
     "match_strdup" match_strdup Gives,
     "gf128mul_init_4k_lle" gf128mul_init Gives,
-    "kfree" kfree Frees 0,
-    "kvfree" kvfree Frees 0,
-    "kfree_sensitive" kfree_sensitive Frees 0,
-    "vfree" vfree Frees 0,
-    "kmem_cache_free" cache_free Frees 1,
+    "kfree" kfree Frees(0),
+    "kvfree" kvfree Frees(0),
+    "kfree_sensitive" kfree_sensitive Frees(0),
+    "vfree" vfree Frees(0),
+    "kmem_cache_free" cache_free Frees(1),
+    "__bread_gfp" bread Takes(Buffer, Result),
+    "__getblk_gfp" getblk Takes(Buffer, Result),
+    "__brelse" brelse GivesBack(Buffer, 0),
+    "__bforget" bforget GivesBack(Buffer, 0),
+    "iget_locked" iget_locked Takes(Inode, Result),
+    "new_inode" new_inode Takes(Inode, Result),
+    "ihold" ihold Takes(Inode, Always),
+    "iput" iput GivesBack(Inode, 0),
+    "iget_failed" iget_failed GivesBack(Inode, 0),
+    "discard_new_inode" discard_new_inode GivesBack(Inode, 0),
+    "d_make_root" d_make_root GivesBack(Inode, 0),
+    "d_obtain_alias" d_obtain_alias GivesBack(Inode, 0),
+    "d_splice_alias" d_splice_alias GivesBack(Inode, 0),
+    "d_instantiate" d_instantiate GivesBack(Inode, 1),
+    "d_instantiate_new" d_instantiate_new GivesBack(Inode, 1),
+    "d_tmpfile" d_tmpfile GivesBack(Inode, 1),
+    "kmem_cache_create" cache_create Takes(Cache, Result),
+    "kmem_cache_create_usercopy" cache_create_usercopy Takes(Cache, Result),
+    "kmem_cache_destroy" cache_destroy GivesBack(Cache, 0),
+    "register_filesystem" register_filesystem Takes(FileSystem, IfZero),
+    "unregister_filesystem" unregister_filesystem GivesBack(FileSystem, 0),
+    "mutex_lock" mutex_lock Closes(Mutex),
+    "mutex_unlock" mutex_unlock GivesBack(Mutex, 0),
+    "down_write" down_write Closes(Semaphore),
+    "up_write" up_write GivesBack(Semaphore, 0),
+    "mnt_want_write_file" want_write Takes(Mount, IfZero),
+    "mnt_drop_write_file" drop_write GivesBack(Mount, 0),
+    "crypto_register_shash" register_shash Takes(Shash, IfZero),
+    "crypto_unregister_shash" unregister_shash GivesBack(Shash, 0),
+    "crypto_register_shashes" register_shashes Takes(Shashes, IfZero),
+    "crypto_unregister_shashes" unregister_shashes GivesBack(Shashes, 0),
+    "crypto_register_alg" register_alg Takes(Algorithm, IfZero),
+    "crypto_unregister_alg" unregister_alg GivesBack(Algorithm, 0),
+    "crypto_register_algs" register_algs Takes(Algorithms, IfZero),
+    "crypto_unregister_algs" unregister_algs GivesBack(Algorithms, 0),
+    "um_set_signals" set_signals Switches,
+    "mount_bdev" mount_bdev Mounts,
 }

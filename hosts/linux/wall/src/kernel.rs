@@ -19,6 +19,13 @@ struct Found {
     kind: [c_char; 64],
 }
 
+/// `struct mullion_recovery` of the module for recovery.
+#[repr(C)]
+struct Recovery {
+    ended: Option<extern "C" fn(c_ulong)>,
+    give_back: Option<extern "C" fn(c_ulong)>,
+}
+
 /// Something of the kernel's that has bounds: an object of a cache, a page, a variable.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
@@ -62,6 +69,45 @@ impl Kernel {
                 .to_string_lossy()
                 .replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "_"),
         })
+    }
+
+    fn recovery(self) -> Option<*mut Recovery> {
+        let found = self.symbol("mullion_recovery", std::ptr::null_mut())?;
+        Some(found as *mut Recovery)
+    }
+
+    /// A module was ended. `give_back` is called later, by a thread of the kernel. Nothing happens without the module for that.
+    pub(crate) fn ended(self, domain: c_ulong, give_back: extern "C" fn(c_ulong)) {
+        let Some(recovery) = self.recovery() else {
+            return;
+        };
+        // SAFETY: it is the kernel's own structure of this form, which stays, and one task at a time is in here.
+        let ended = unsafe {
+            (*recovery).give_back = Some(give_back);
+            (*recovery).ended
+        };
+        if let Some(ended) = ended {
+            ended(domain);
+        }
+    }
+
+    /// A walled module has mounted something with this root.
+    pub(crate) fn mounted(self, root: u64) {
+        let Some(found) = self.symbol("mullion_mounted", std::ptr::null_mut()) else {
+            return;
+        };
+        // SAFETY: the kernel's function of this name takes a dentry, and `root` is one of its own.
+        let function: extern "C" fn(u64) = unsafe { std::mem::transmute(found) };
+        function(root);
+    }
+
+    /// Interrupts come again.
+    pub(crate) fn interrupts_on(self) {
+        if let Some(found) = self.symbol("um_set_signals", std::ptr::null_mut()) {
+            // SAFETY: the kernel's function of this name takes a number.
+            let function: extern "C" fn(c_int) -> c_int = unsafe { std::mem::transmute(found) };
+            function(1);
+        }
     }
 
     /// The kernel is to tell when this memory is freed.

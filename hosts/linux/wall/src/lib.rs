@@ -11,10 +11,12 @@
 //! code: so one task at a time is in here, and goes out again before another one runs. Handlers of interrupts do not come here.
 
 mod allocators;
+mod journal;
 mod kernel;
 mod load;
 mod rights;
 mod signals;
+mod types;
 
 use crate::kernel::{Functions, Kernel};
 use mullion_word::runtime::{Domain, Host, Kept};
@@ -68,7 +70,10 @@ pub unsafe extern "C" fn mullion_linux_start(
     };
     match signals::keeping_stack(begin) {
         Ok(Ok(host)) => {
-            host.on_fault(move |report| kernel.say(&report.to_string()));
+            host.on_fault(move |report| {
+                kernel.say(&report.to_string());
+                ended(kernel);
+            });
             let domains = Mutex::default();
             let wall = Wall {
                 host,
@@ -87,6 +92,41 @@ pub unsafe extern "C" fn mullion_linux_start(
         Ok(Err(error)) => refuse(kernel, &*error, libc::ENODEV),
         Err(error) => refuse(kernel, &error, libc::EIO),
     }
+}
+
+/// Modules that were ended meanwhile: others must not wait for them.
+fn ended(kernel: Kernel) {
+    let Some(wall) = WALL.get() else {
+        return;
+    };
+    let domains = wall.domains.lock().unwrap_or_else(PoisonError::into_inner);
+    let fresh = |domain: &Domain| domain.is_ended() && domain.tag() != TOLD;
+    let all: Vec<(usize, Domain)> = domains.iter().copied().enumerate().collect();
+    drop(domains);
+    for (at, domain) in all.into_iter().filter(|(_, domain)| fresh(domain)) {
+        domain.set_tag(TOLD);
+        journal::at_once(&domain, || kernel.interrupts_on());
+        kernel.ended(at as c_ulong + 1, give_back);
+    }
+}
+
+/// The tag of a domain whose end the kernel knows.
+const TOLD: u64 = 1;
+
+/// All that the module had, and the rights to memory. The library of the kernel's thread for recovery calls it.
+extern "C" fn give_back(domain: c_ulong) {
+    let Some((wall, found)) = WALL
+        .get()
+        .and_then(|wall| Some((wall, wall.domain(domain)?)))
+    else {
+        return;
+    };
+    let count = journal::give_back(&found);
+    let freed = rights::free_all(wall.kernel, &found);
+    wall.kernel.say(&format!(
+        "{count} things were given back, and {freed} pieces of memory"
+    ));
+    let _in_use = mullion_linux_unload(domain);
 }
 
 fn refuse(kernel: Kernel, error: &dyn std::fmt::Display, number: c_int) -> c_int {
@@ -148,6 +188,9 @@ pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
     else {
         return -libc::EINVAL;
     };
+    if found.is_ended() {
+        journal::give_back(&found);
+    }
     rights::ended(&found);
     match found.unload() {
         Ok(()) => 0,

@@ -1,11 +1,13 @@
 //! From a module's file and its policy to a domain.
 
-use crate::allocators::{ALL, Mediated};
-use crate::rights::{Kinds, on_demand};
-use crate::{Wall, signals};
+use crate::allocators::{ALL, Mediated, instead};
+use crate::journal;
+use crate::rights::{Kinds, has_kinds, on_demand};
+use crate::{Wall, signals, types};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
 use mullion_word_policy::{File, Interface, LowerError, TextError};
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::fs;
 use std::io;
@@ -36,7 +38,8 @@ pub(crate) enum Refused {
 /// Makes a domain of the module with this name; `of` is the kernel's own structure of it.
 pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, Refused> {
     let folder = wall.folder.clone();
-    let (module, mut policy, kinds, mediated) = signals::aside(|| prepare(&folder, name))??;
+    let (module, mut policy, kinds, mediated, trusted) =
+        signals::aside(|| prepare(&folder, name))??;
     for one in mediated {
         if let Some(address) = wall.kernel.symbol(one.name, of) {
             one.settle(address);
@@ -44,16 +47,37 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
             policy = unsafe { policy.offer(one.name, one.mediator as usize, None) };
         }
     }
-    let mut resolve = |symbol: &str| wall.kernel.symbol(symbol, of);
+    let mut resolve = |symbol: &str| {
+        let address = wall.kernel.symbol(symbol, of)?;
+        let address = match instead(symbol) {
+            Some(one) => {
+                one.settle(address);
+                one.mediator as usize
+            }
+            None => address,
+        };
+        Some(match trusted.contains(symbol) {
+            true => types::through(symbol, address),
+            false => address,
+        })
+    };
+    journal::settle(wall.kernel, of);
     let domain = wall.host.load_with(&module, policy, &mut resolve)?;
+    has_kinds(&domain, &kinds);
     on_demand(wall.host, wall.kernel, domain, kinds, name.to_owned());
     wall.kernel
         .say(&format!("{name} is at {:#x}", domain.base()));
     Ok(domain)
 }
 
-/// What a policy says: of functions, of kinds of objects, and which allocators it names.
-type Prepared = (Arc<Module>, Policy, Kinds, Vec<&'static Mediated>);
+/// What a policy says: of functions, of kinds of objects, which allocators it names, and which functions it trusts.
+type Prepared = (
+    Arc<Module>,
+    Policy,
+    Kinds,
+    Vec<&'static Mediated>,
+    BTreeSet<String>,
+);
 
 fn read(path: PathBuf) -> Result<Vec<u8>, Refused> {
     fs::read(&path).map_err(|cause| Refused::Read(path, cause))
@@ -70,9 +94,11 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
     for function in list("trusts") {
         policy = policy.allow(function);
     }
-    let named = |one: &&Mediated| list("allocates").any(|name| name == one.name);
+    let named =
+        |one: &&Mediated| one.is_allocator() && list("allocates").any(|name| name == one.name);
     let mediated = ALL.iter().filter(named).collect();
     let bytes = read(folder.join(name).with_extension("so"))?;
     let module = mullion_word::module(name, bytes)?;
-    Ok((module, policy, Kinds::of(&file), mediated))
+    let trusted = list("trusts").cloned().collect();
+    Ok((module, policy, Kinds::of(&file), mediated, trusted))
 }

@@ -8,9 +8,11 @@
 //!
 //! A policy's `[group]` has lists of kinds, as the kernel names them (`mullion_object` of the patch): `reads` and `writes`.
 
+use crate::WALL;
 use crate::kernel::{Kernel, Object};
 use mullion_word::runtime::{Domain, Granted, Host};
 use mullion_word_policy::File;
+use mullion_word_table::Access;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +23,8 @@ pub(crate) struct Kinds {
     writes: BTreeSet<String>,
     /// What is not there is told and granted: for a run that writes a policy.
     learns: bool,
+    /// What it allocates is its own until its end.
+    pub(crate) owns: bool,
 }
 
 impl Kinds {
@@ -32,6 +36,7 @@ impl Kinds {
         Kinds {
             reads: list("reads"),
             writes: list("writes"),
+            owns: list("recovers").contains("memory"),
             learns: file.groups.contains_key("learn"),
         }
     }
@@ -49,6 +54,8 @@ impl Kinds {
 /// What was granted of an object: to which module, and whether to write.
 struct Grants {
     bytes: u64,
+    /// The module that has allocated it for itself: it goes back when that is ended.
+    owner: Option<u32>,
     all: Vec<(u32, bool, Granted)>,
 }
 
@@ -69,6 +76,7 @@ fn grant(host: Host, kernel: Kernel, domain: &Domain, object: &Object, write: bo
     let mut objects = objects();
     let grants = objects.entry(object.start).or_insert_with(|| Grants {
         bytes: object.bytes,
+        owner: None,
         all: Vec::new(),
     });
     grants.bytes = grants.bytes.max(object.bytes);
@@ -101,9 +109,69 @@ pub(crate) fn on_demand(host: Host, kernel: Kernel, domain: Domain, kinds: Kinds
 
 /// The object at an address becomes the module's, which has allocated it. Nothing happens for what is no object.
 pub(crate) fn allocated(host: Host, kernel: Kernel, domain: &Domain, address: u64) {
-    if let Some(object) = kernel.object(address) {
-        grant(host, kernel, domain, &object, true);
+    let Some(object) = kernel.object(address) else {
+        return;
+    };
+    grant(host, kernel, domain, &object, true);
+    // Objects of other caches are parts of what the kernel has lists of.
+    let is_plain = object.kind.starts_with("kmalloc_") && object.start == address;
+    let owns = is_plain && kinds().get(&domain.id().get()).is_some_and(|of| of.owns);
+    if let Some(grants) = objects().get_mut(&object.start).filter(|_| owns) {
+        grants.owner = Some(domain.id().get());
     }
+}
+
+/// What the policies of modules say, by their numbers.
+static KINDS: Mutex<BTreeMap<u32, Kinds>> = Mutex::new(BTreeMap::new());
+
+fn kinds() -> MutexGuard<'static, BTreeMap<u32, Kinds>> {
+    KINDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the policy of a module says.
+pub(crate) fn has_kinds(domain: &Domain, of: &Kinds) {
+    kinds().insert(domain.id().get(), of.clone());
+}
+
+/// Whether the module was granted the object, or is granted it when it asks.
+pub(crate) fn may_have(domain: &Domain, object: &Object) -> bool {
+    let id = domain.id().get();
+    let asks = |kinds: &Kinds| kinds.learns || kinds.right(&object.kind).is_some();
+    let has = |grants: &Grants| grants.all.iter().any(|(of, _, _)| *of == id);
+    objects().get(&object.start).is_some_and(has) || kinds().get(&id).is_some_and(asks)
+}
+
+/// Whether the module may read, or write, a word there, or is granted it when it asks.
+pub(crate) fn may(domain: &Domain, address: u64, write: bool) -> bool {
+    let access = if write { Access::WRITE } else { Access::READ };
+    if domain.view().allows(address, 8, access) {
+        return true;
+    }
+    let object = WALL.get().and_then(|wall| wall.kernel.object(address));
+    object.is_some_and(|object| match kinds().get(&domain.id().get()) {
+        Some(kinds) => match kinds.right(&object.kind) {
+            Some(right) => right || !write,
+            None => kinds.learns,
+        },
+        None => false,
+    })
+}
+
+/// Frees what an ended module has allocated for itself. How many pieces that were.
+pub(crate) fn free_all(kernel: Kernel, domain: &Domain) -> usize {
+    let Some(kfree) = kernel.symbol("kfree", std::ptr::null_mut()) else {
+        return 0;
+    };
+    // SAFETY: the kernel's function of this name takes an address.
+    let kfree: extern "C" fn(u64) = unsafe { std::mem::transmute(kfree) };
+    let id = Some(domain.id().get());
+    let objects = objects();
+    let own = objects.iter().filter(|(_, grants)| grants.owner == id);
+    let own: Vec<u64> = own.map(|(start, _)| *start).collect();
+    // `freed` comes back here.
+    drop(objects);
+    own.iter().for_each(|start| kfree(*start));
+    own.len()
 }
 
 /// Whether an object that begins there was granted to the module, to write.

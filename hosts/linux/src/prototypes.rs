@@ -1,0 +1,152 @@
+//! What the kernel's own headers say of the arguments of its functions: to which structures they point. From this the
+//! wall's library looks at the arguments of functions that a policy trusts (wall/src/types.rs).
+
+use crate::kernel::{Built, Setup, at};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+/// Functions that are macros or inline in headers, and what those hand on.
+const OTHERS: &str = "\
+down_write: rw_semaphore
+ihold: inode
+inode_add_bytes: inode
+inode_sub_bytes: inode
+iput: inode?
+mutex_lock: mutex
+mutex_unlock: mutex
+rb_erase: rb_node rb_root
+rb_insert_color: rb_node rb_root
+rb_next: rb_node
+rb_prev: rb_node
+up_write: rw_semaphore
+";
+
+/// Called by constructors of caches, with objects that are nobody's yet.
+const CONSTRUCT: [&str; 2] = ["__mutex_init", "inode_init_once"];
+
+/// Arguments that may be null, or an error value.
+const NULLS: [(&str, usize); 4] = [
+    ("d_splice_alias", 0),
+    ("d_obtain_alias", 0),
+    ("d_instantiate", 1),
+    ("d_make_root", 0),
+];
+
+/// A line for each of these functions of which a header has a prototype with pointers to structures: `iput: inode`. A
+/// question mark: it may be null.
+///
+/// # Errors
+/// The headers cannot be read.
+pub fn prototypes(built: &Built, names: &[String]) -> Result<String, Setup> {
+    let folder = built.tree().join("include/linux");
+    let mut text = String::new();
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .map_err(at(&folder))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "h"))
+        .collect();
+    files.sort();
+    for file in files {
+        text.push_str(&fs::read_to_string(&file).map_err(at(&file))?);
+    }
+    let text = without_comments(&text);
+    let mut lines: BTreeMap<&str, String> = BTreeMap::new();
+    for name in names {
+        let types = find(&text, name).filter(|_| !CONSTRUCT.contains(&&**name));
+        if let Some(types) = types {
+            lines.insert(name, types);
+        }
+    }
+    for (name, types) in OTHERS.lines().filter_map(|line| line.split_once(": ")) {
+        lines.insert(name, types.to_owned());
+    }
+    let mut said = String::new();
+    for (name, types) in lines {
+        let mut types: Vec<String> = types.split(' ').map(str::to_owned).collect();
+        for (_, at) in NULLS.iter().filter(|(of, _)| *of == name) {
+            types[*at].push('?');
+        }
+        if types.iter().any(|one| one != "-") {
+            let _ = writeln!(said, "{name}: {}", types.join(" "));
+        }
+    }
+    Ok(said)
+}
+
+fn without_comments(text: &str) -> String {
+    let mut parts = text.split("/*");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.split_once("*/").map_or("", |(_, behind)| behind));
+    }
+    plain
+}
+
+/// The types of the first prototype: `-` for what is no pointer to a structure.
+fn find(text: &str, name: &str) -> Option<String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut from = 0;
+    while let Some(found) = text[from..].find(name) {
+        let start = from + found;
+        from = start + name.len();
+        let before = text[..start].trim_end_matches([' ', '\t', '*', '\n']);
+        let is_whole = !text[..start].ends_with(is_name);
+        // A word before it is its type. `return f(x)` is a call.
+        let is_typed = before.ends_with(is_name) && !before.ends_with("return");
+        let Some(rest) = text[from..].strip_prefix('(') else {
+            continue;
+        };
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        })?;
+        let behind = rest[end + 1..].trim_start();
+        let is_declared = behind.starts_with([';', '_', '{']);
+        if !is_whole || !is_typed || !is_declared {
+            continue;
+        }
+        let types = arguments(&rest[..end]).into_iter().map(pointed);
+        return Some(types.collect::<Vec<&str>>().join(" "));
+    }
+    None
+}
+
+/// The list's parts: commas within brackets part nothing.
+fn arguments(list: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut all) = (0, 0, Vec::new());
+    for (at, c) in list.char_indices() {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        if c == ',' && depth == 0 {
+            all.push(&list[start..at]);
+            start = at + 1;
+        }
+    }
+    all.push(&list[start..]);
+    all
+}
+
+/// The structure that an argument points to.
+fn pointed(argument: &str) -> &str {
+    let is_one = argument.matches('*').count() == 1 && !argument.contains('(');
+    let before = argument.split('*').next().filter(|_| is_one);
+    let structure = before.and_then(|before| before.split_once("struct "));
+    structure.map_or("-", |(_, name)| name.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prototypes_are_found() {
+        let text = "/* f(x); */ static inline int g(void) { return f(1); }\n\
+                    extern struct inode *f(struct super_block *sb,\n\tconst struct path *, int n, struct page **pages,\n\
+                    \tint (*g)(struct inode *)) __must_check;";
+        let text = without_comments(text);
+        assert_eq!(find(&text, "f").as_deref(), Some("super_block path - - -"));
+        assert_eq!(find(&text, "g").as_deref(), Some("-"));
+        assert_eq!(find(&text, "h"), None);
+    }
+}

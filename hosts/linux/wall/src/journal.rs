@@ -1,0 +1,201 @@
+//! What a module has of the kernel and has to give back: references, locks, registrations.
+//!
+//! ```text
+//!   module ──► gate ──► mediator ──► __bread_gfp ──► a buffer: noted
+//!   module ──► gate ──► mediator: is it noted? ──► __brelse
+//!   the module is ended ──► its locks are opened, its file systems answer with errors   (`at_once`)
+//!                      └──► all else is given back, the latest first, in a thread of the kernel   (`give_back`)
+//! ```
+
+use crate::kernel::Kernel;
+use mullion_word::runtime::Domain;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What can be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Thing {
+    /// A reference to a block's buffer.
+    Buffer,
+    /// A reference to an inode.
+    Inode,
+    /// A cache of objects.
+    Cache,
+    /// A type of file systems, which is registered.
+    FileSystem,
+    /// A mutex that is closed.
+    Mutex,
+    /// A semaphore that is closed to readers.
+    Semaphore,
+    /// Leave to write to a mount.
+    Mount,
+    /// An algorithm, or several, that are registered.
+    Shash,
+    Shashes,
+    Algorithm,
+    Algorithms,
+}
+
+/// How it is given back for a module that does not run any more: by which function, and, if the task whose call is ended
+/// has to do something itself, by which one first.
+struct Undo {
+    thing: Thing,
+    name: &'static str,
+    function: AtomicUsize,
+    first: &'static str,
+    first_function: AtomicUsize,
+}
+
+const fn undo(thing: Thing, name: &'static str, first: &'static str) -> Undo {
+    Undo {
+        thing,
+        name,
+        function: AtomicUsize::new(0),
+        first,
+        first_function: AtomicUsize::new(0),
+    }
+}
+
+static UNDO: [Undo; 11] = [
+    undo(Thing::Buffer, "__brelse", ""),
+    undo(Thing::Inode, "mullion_undo_inode", ""),
+    undo(Thing::Cache, "mullion_undo_cache", ""),
+    undo(
+        Thing::FileSystem,
+        "mullion_undo_filesystem",
+        "mullion_kill_filesystem",
+    ),
+    undo(Thing::Mutex, "", "mutex_unlock"),
+    undo(Thing::Semaphore, "", "up_write"),
+    undo(Thing::Mount, "mnt_drop_write_file", ""),
+    undo(Thing::Shash, "crypto_unregister_shash", ""),
+    undo(Thing::Shashes, "crypto_unregister_shashes", ""),
+    undo(Thing::Algorithm, "crypto_unregister_alg", ""),
+    undo(Thing::Algorithms, "crypto_unregister_algs", ""),
+];
+
+struct Held {
+    domain: u32,
+    thing: Thing,
+    /// What is had, and an argument that giving it back needs.
+    what: [u64; 2],
+    /// The task that took it.
+    task: u64,
+}
+
+static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+
+fn held() -> MutexGuard<'static, Vec<Held>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kernel's functions of these names.
+pub(crate) fn settle(kernel: Kernel, of: *mut std::ffi::c_void) {
+    for one in &UNDO {
+        let found = |name| kernel.symbol(name, of).unwrap_or_default();
+        for (name, place) in [(one.name, &one.function), (one.first, &one.first_function)] {
+            if !name.is_empty() && place.load(Ordering::Relaxed) == 0 {
+                place.store(found(name), Ordering::Relaxed);
+            }
+        }
+    }
+    if TASK.load(Ordering::Relaxed) == 0 {
+        let task = kernel.symbol("mullion_thread_info", of).unwrap_or_default();
+        TASK.store(task, Ordering::Relaxed);
+    }
+}
+
+/// `mullion_thread_info`.
+static TASK: AtomicUsize = AtomicUsize::new(0);
+
+fn call(function: usize, [one, other]: [u64; 2]) -> u64 {
+    if function == 0 {
+        return 0;
+    }
+    // SAFETY: `settle` has the addresses from the kernel, of functions that take no more than two arguments, in registers.
+    let function: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(function) };
+    function(one, other)
+}
+
+fn task() -> u64 {
+    call(TASK.load(Ordering::Relaxed), [0, 0])
+}
+
+/// A null pointer, or one of the kernel's error values.
+pub(crate) fn is_nothing(pointer: u64) -> bool {
+    pointer <= 16 || pointer > u64::MAX - 4096
+}
+
+/// The module has it from now on.
+pub(crate) fn takes(domain: &Domain, thing: Thing, what: [u64; 2]) {
+    let (domain, task) = (domain.id().get(), task());
+    held().push(Held {
+        domain,
+        thing,
+        what,
+        task,
+    });
+}
+
+/// Whether the module had it, and has it no longer.
+pub(crate) fn gives(domain: &Domain, thing: Thing, what: u64) -> bool {
+    let id = domain.id().get();
+    let mut held = held();
+    let is_it = |one: &Held| one.domain == id && one.thing == thing && one.what[0] == what;
+    let found = held.iter().rposition(is_it);
+    found.map(|at| held.remove(at)).is_some()
+}
+
+/// Whether the task that runs has taken it in this module, and not given it back.
+pub(crate) fn has(domain: &Domain, thing: Thing, what: u64) -> bool {
+    let (id, task) = (domain.id().get(), task());
+    let is_it = |one: &Held| one.domain == id && one.thing == thing && one.what[0] == what;
+    held().iter().any(|one| is_it(one) && one.task == task)
+}
+
+/// The module that has last switched interrupts off and not on again.
+pub(crate) static SILENT: AtomicU64 = AtomicU64::new(0);
+
+/// In the task whose call is ended: what others wait for in places where nobody may sleep.
+pub(crate) fn at_once(domain: &Domain, interrupts_on: impl FnOnce()) {
+    let id = domain.id().get();
+    let mut first = Vec::new();
+    held().retain(|one| {
+        let is_ours = one.domain == id;
+        let undo = UNDO.iter().find(|undo| undo.thing == one.thing);
+        let Some(undo) = undo.filter(|undo| is_ours && !undo.first.is_empty()) else {
+            return true;
+        };
+        first.push((undo.first_function.load(Ordering::Relaxed), one.what));
+        // Locks are open then, and nothing is left to do.
+        !undo.name.is_empty()
+    });
+    for (function, what) in first.into_iter().rev() {
+        call(function, what);
+    }
+    let silent = SILENT.compare_exchange(u64::from(id), 0, Ordering::Relaxed, Ordering::Relaxed);
+    if silent.is_ok() {
+        interrupts_on();
+    }
+}
+
+/// In a task that may sleep, when the module does not run any more. How many things were given back.
+pub(crate) fn give_back(domain: &Domain) -> usize {
+    let id = domain.id().get();
+    let mut count = 0;
+    loop {
+        let latest = {
+            let mut held = held();
+            let at = held.iter().rposition(|one| one.domain == id);
+            at.map(|at| held.remove(at))
+        };
+        let Some(one) = latest else {
+            return count;
+        };
+        let undo = UNDO.iter().find(|undo| undo.thing == one.thing);
+        if let Some(undo) = undo.filter(|undo| !undo.name.is_empty()) {
+            call(undo.function.load(Ordering::Relaxed), one.what);
+            count += 1;
+        }
+    }
+}

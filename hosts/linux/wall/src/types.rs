@@ -1,0 +1,178 @@
+//! Arguments of functions that a policy trusts: a pointer has to be to an object of the right kind, which the module may have.
+//!
+//! ```text
+//!   kernel.types: new_inode: super_block      by the kernel's own headers (src/prototypes.rs)
+//!   module ──► gate ──► a mediator of this function ──► is it a super block of the module's? ──► new_inode
+//! ```
+
+use crate::rights;
+use crate::{WALL, journal};
+use mullion_word::runtime::{Domain, caller, refuse};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+const TYPES: &str = include_str!("../../kernel.types");
+
+/// What an argument has to be.
+#[derive(Clone, Copy)]
+enum Type {
+    /// No pointer, or one of which nothing is known.
+    Any,
+    /// The beginning of an object of a kind that begins, or ends, so.
+    Object(&'static str),
+    /// Within an object of such a kind.
+    Within(&'static str),
+    /// What the module may read now.
+    Readable,
+    /// What the module may write.
+    Writable,
+    /// A variable of its own.
+    Own,
+}
+
+impl Type {
+    fn of(structure: &str) -> Type {
+        match structure {
+            // An inode is a part of its file system's object.
+            "inode" | "address_space" => Type::Within("inode_cache"),
+            "super_block" => Type::Object("kmalloc_2k"),
+            "dentry" => Type::Object("dentry"),
+            "buffer_head" => Type::Object("buffer_head"),
+            "file" => Type::Object("filp"),
+            "page" | "folio" => Type::Object("frame"),
+            "block_device" => Type::Within("bdev_cache"),
+            "file_system_type" => Type::Own,
+            "mutex" | "rw_semaphore" | "rb_node" | "rb_root" => Type::Writable,
+            "kiocb" | "iov_iter" | "writeback_control" | "readahead_control" | "kstat"
+            | "iattr" | "fileattr" => Type::Readable,
+            _ => Type::Any,
+        }
+    }
+
+    fn fits(self, domain: &Domain, pointer: u64) -> bool {
+        match self {
+            Type::Any => true,
+            Type::Readable => rights::may(domain, pointer, false),
+            Type::Writable => rights::may(domain, pointer, true),
+            Type::Own => domain.has_data(pointer as usize, 8),
+            Type::Object(kind) | Type::Within(kind) => {
+                let object = WALL.get().and_then(|wall| wall.kernel.object(pointer));
+                object.is_some_and(|object| {
+                    let starts = matches!(self, Type::Within(_)) || object.start == pointer;
+                    let is_it = object.kind.starts_with(kind) || object.kind.ends_with(kind);
+                    starts && is_it && rights::may_have(domain, &object)
+                })
+            }
+        }
+    }
+}
+
+/// A function of the kernel that is called through a mediator.
+struct Place {
+    real: AtomicUsize,
+    rule: OnceLock<Rule>,
+}
+
+struct Rule {
+    name: String,
+    arguments: Vec<(Type, bool)>,
+}
+
+/// The rule of a function, if there is anything to look at.
+fn rule(name: &str) -> Option<Rule> {
+    let mut lines = TYPES.lines();
+    let list = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))?;
+    let argument = |word: &str| (Type::of(word.trim_end_matches('?')), word.ends_with('?'));
+    // A function is called with no file by the kernel itself.
+    let arguments = list.split(' ').map(|word| match word {
+        "file" => (Type::of(word), true),
+        word => argument(word),
+    });
+    let arguments: Vec<(Type, bool)> = arguments.take(6).collect();
+    let looks = arguments.iter().any(|(one, _)| !matches!(one, Type::Any));
+    let name = name.to_owned();
+    looks.then_some(Rule { name, arguments })
+}
+
+extern "C" fn mediator<const N: usize>(
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+    f: u64,
+    g: u64,
+    h: u64,
+) -> u64 {
+    let place = &PLACES[N];
+    let arguments = [a, b, c, d, e, f];
+    if let (Some(rule), Some(domain)) = (place.rule.get(), caller()) {
+        let wrong = |(at, (is, may_be_null)): (usize, &(Type, bool))| {
+            let pointer = arguments[at];
+            let fits = match journal::is_nothing(pointer) {
+                true => *may_be_null || matches!(is, Type::Any),
+                false => is.fits(&domain, pointer),
+            };
+            !fits
+        };
+        if let Some(at) = rule.arguments.iter().enumerate().position(|one| wrong(one)) {
+            let (name, pointer) = (&rule.name, arguments[at]);
+            refuse(format!(
+                "{name}: argument {at}, {pointer:#x}, is not such an object of the module's"
+            ));
+            return 0;
+        }
+    }
+    let real = place.real.load(Ordering::Relaxed);
+    // SAFETY: `through` has set the address of a function before the module could call this one. It takes its arguments from
+    // these registers and these words of the stack.
+    let real: Function = unsafe { std::mem::transmute(real) };
+    real(a, b, c, d, e, f, g, h)
+}
+
+type Function = extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
+
+macro_rules! places {
+    ($($tens:literal)*) => {
+        const MEDIATORS: &[Function] = &[
+            $(mediator::<{ $tens * 8 }>, mediator::<{ $tens * 8 + 1 }>, mediator::<{ $tens * 8 + 2 }>,
+              mediator::<{ $tens * 8 + 3 }>, mediator::<{ $tens * 8 + 4 }>, mediator::<{ $tens * 8 + 5 }>,
+              mediator::<{ $tens * 8 + 6 }>, mediator::<{ $tens * 8 + 7 }>,)*
+        ];
+    };
+}
+
+places!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+
+static PLACES: [Place; 256] = [const {
+    Place {
+        real: AtomicUsize::new(0),
+        rule: OnceLock::new(),
+    }
+}; 256];
+
+static USED: Mutex<usize> = Mutex::new(0);
+
+/// The address by which modules call a function: one that looks at the arguments, if the headers say what they are.
+pub(crate) fn through(name: &str, real: usize) -> usize {
+    let Some(rule) = rule(name) else {
+        return real;
+    };
+    let mut used = USED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let known = PLACES[..*used]
+        .iter()
+        .position(|place| place.rule.get().is_some_and(|one| one.name == name));
+    let at = known.unwrap_or(*used);
+    if known.is_none() {
+        // More functions than places: they stay trusted.
+        let Some(place) = PLACES.get(at) else {
+            return real;
+        };
+        *used += 1;
+        place.real.store(real, Ordering::Relaxed);
+        let _first = place.rule.set(rule);
+    }
+    MEDIATORS[at] as usize
+}
