@@ -26,6 +26,7 @@ pub mod ring;
 mod room;
 pub mod run;
 pub mod share;
+mod ticks;
 pub mod traffic;
 pub mod users;
 pub mod view;

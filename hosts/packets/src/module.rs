@@ -6,6 +6,7 @@ use crate::filter::Filter;
 use crate::frame::{self, Layout};
 use crate::room::{ADDED, Header, Home, ROOM, Room, Slot};
 use crate::share::Writer;
+use crate::ticks;
 use crate::view::View;
 use mullion::trust::PublicKey;
 use mullion::{Caller, Domain, Error, Function, Host, Image, Imports, Limits, Ptr};
@@ -15,7 +16,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 use thiserror::Error;
 
 /// Frames that a module may add to one (`PACKETS_ADDED_EACH`).
@@ -61,8 +61,8 @@ pub struct Counters {
     pub added: AtomicU64,
     /// Answers, added frames and reports that were not taken.
     pub refused: AtomicU64,
-    /// Nanoseconds that it took for all of them.
-    pub nanoseconds: AtomicU64,
+    /// Ticks of the processor that it took for all of them.
+    ticks: AtomicU64,
 }
 
 /// A module that is loaded.
@@ -71,6 +71,8 @@ pub struct Module {
     description: Description,
     filter: Filter,
     view: View,
+    /// It sees whole frames, and nothing in them is locked.
+    sees_all: bool,
     running: Mutex<Option<Running>>,
     rooms: Home,
     shared: Arc<Shared>,
@@ -86,6 +88,8 @@ struct Running {
     host: Host,
     domain: Domain,
     steps: Function<fn(Ptr<u8>, u32)>,
+    /// One at hand: the others are at home, which others may ask too.
+    spare: Option<Room>,
 }
 
 impl fmt::Debug for Running {
@@ -190,22 +194,25 @@ impl Module {
             .load()?;
         // One for each direction.
         let rooms = Home::default();
-        for _ in 0..2 {
-            rooms.give_back(Some(Room::new(host, &domain)?));
-        }
+        rooms.give_back(Some(Room::new(host, &domain)?));
+        let spare = Some(Room::new(host, &domain)?);
+        ticks::begin();
         let place = domain.function::<fn(u32) -> i32>("packets_place")?;
         if place.call(FORM)? != 1 {
             return Err(LoadError::Form);
         }
         let steps = domain.function::<fn(Ptr<u8>, u32)>("packets_steps")?;
+        let view = description.view();
         Ok(Module {
             filter: description.parsed_filter()?,
-            view: description.view(),
+            sees_all: view.bytes.is_none() && view.locked.is_empty(),
+            view,
             description: description.clone(),
             running: Mutex::new(Some(Running {
                 host: host.clone(),
                 domain,
                 steps,
+                spare,
             })),
             rooms,
             shared,
@@ -225,6 +232,12 @@ impl Module {
     #[must_use]
     pub fn stopped(&self) -> Option<String> {
         lock(&self.stopped).clone()
+    }
+
+    /// Nanoseconds that it took for all its frames, with what the forwarder did for it.
+    #[must_use]
+    pub fn nanoseconds(&self) -> u64 {
+        ticks::nanoseconds(self.counters.ticks.load(Ordering::Relaxed))
     }
 
     /// Reports that nobody has read yet.
@@ -288,6 +301,11 @@ impl Module {
         if length <= ROOM {
             return true;
         }
+        self.fits_in_part(item, length)
+    }
+
+    #[cold]
+    fn fits_in_part(&self, item: &Item<'_>, length: usize) -> bool {
         let fits = self.view.shown(&item.layout, length).len() <= ROOM;
         if !fits {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
@@ -301,11 +319,15 @@ impl Module {
             return;
         };
         let counters = &self.counters;
-        let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
+        // Who holds the lock writes these, and nobody else.
+        let count = |counter: &AtomicU64, by: u64| {
+            let sum = counter.load(Ordering::Relaxed).wrapping_add(by);
+            counter.store(sum, Ordering::Relaxed);
+        };
         count(&counters.frames, chosen.len() as u64);
-        let start = Instant::now();
+        let start = ticks::now();
         let result = self.step(inside, port, batch, chosen);
-        count(&counters.nanoseconds, start.elapsed().as_nanos() as u64);
+        count(&counters.ticks, ticks::now().saturating_sub(start));
         if let Err(error) = result {
             tracing::warn!(module = self.description.name, %error, "a module was stopped");
             *lock(&self.stopped) = Some(error.to_string());
@@ -317,12 +339,12 @@ impl Module {
 
     fn step(
         &self,
-        inside: &Running,
+        inside: &mut Running,
         port: u32,
         batch: &mut Batch<'_>,
         chosen: &[usize],
     ) -> Result<(), Error> {
-        let mut room = match self.rooms.take() {
+        let mut room = match inside.spare.take().or_else(|| self.rooms.take()) {
             Some(room) => room,
             None => Room::new(&inside.host, &inside.domain)?,
         };
@@ -339,7 +361,7 @@ impl Module {
                 room: Some(room),
                 home: self.rooms.clone(),
             }),
-            false => self.rooms.give_back(Some(room)),
+            false => inside.spare = Some(room),
         }
         Ok(())
     }
@@ -410,7 +432,15 @@ impl Module {
     }
 
     /// Copies what it may see of a frame to its place.
+    #[inline]
     fn show(&self, slot: &mut Slot, port: u32, item: &Item<'_>, frame: &[u8]) {
+        match self.sees_all {
+            true => show_all(slot, port, item, frame),
+            false => self.show_part(slot, port, item, frame),
+        }
+    }
+
+    fn show_part(&self, slot: &mut Slot, port: u32, item: &Item<'_>, frame: &[u8]) {
         let layout = &item.layout;
         let shown = self.view.shown(layout, frame.len());
         let at = |at: Option<usize>| {
@@ -447,6 +477,15 @@ impl Module {
     ) -> bool {
         let length = slot.header.length as usize;
         let end = (slot.header.end as usize).min(length);
+        if self.sees_all {
+            if !(frame::ETHERNET..=ROOM).contains(&length) {
+                return false;
+            }
+            let (item, slot, new) = (&mut batch.items[item], number, &mut slot.bytes[..length]);
+            item.place = Place::Room { room, slot, length };
+            frame::repair_into(new, end, &mut item.layout);
+            return true;
+        }
         let Item { place, layout, .. } = &batch.items[item];
         let old = batch.bytes(place);
         let shown = self.view.shown(layout, old.len());
@@ -456,13 +495,6 @@ impl Module {
             return false;
         }
         let new = &mut slot.bytes[..length];
-        if is_whole && self.view.locked.is_empty() {
-            let item = &mut batch.items[item];
-            let slot = number;
-            item.place = Place::Room { room, slot, length };
-            frame::repair_into(new, end, &mut item.layout);
-            return true;
-        }
         let (place, layout) = match is_whole {
             true => {
                 self.view.put_back(layout, old, new);
@@ -483,7 +515,7 @@ impl Module {
                 if !self.view.keeps(layout, &repaired) {
                     return false;
                 }
-                (Place::Own(own), repaired)
+                (batch.keep(own), repaired)
             }
         };
         let item = &mut batch.items[item];
@@ -504,4 +536,31 @@ impl Module {
         let repaired = frame::repair(new, end);
         self.view.keeps(layout, &repaired).then_some(length)
     }
+}
+
+/// Copies a whole frame to its place.
+#[inline]
+fn show_all(slot: &mut Slot, port: u32, item: &Item<'_>, frame: &[u8]) {
+    slot.bytes[..frame.len()].copy_from_slice(frame);
+    let length = frame.len() as u32;
+    let (mut start, mut payload, mut end) = (NONE, NONE, length);
+    if let Some(packet) = &item.layout.packet {
+        (start, end) = (packet.bytes.start as u32, packet.bytes.end as u32);
+        if let Some(place) = &packet.payload {
+            payload = if place.start < frame.len() {
+                place.start as u32
+            } else {
+                NONE
+            };
+        }
+    }
+    slot.header = Header {
+        length,
+        original: length,
+        packet: start,
+        payload,
+        end,
+        port,
+        nanoseconds: item.time,
+    };
 }
