@@ -1,10 +1,11 @@
 //! A module: a user's code behind its wall, and what it may do to frames.
 
 use crate::batch::{BATCH, Batch, Item, Lent, Place};
-use crate::config::{ConfigError, Description, Kind};
+use crate::config::{ConfigError, Description, Kind, Wall};
 use crate::filter::Filter;
 use crate::frame::{self, Layout};
-use crate::room::{ADDED, Header, Home, ROOM, Room, Slot};
+use crate::process::Link;
+use crate::room::{ADDED, Contents, Header, Home, ROOM, Room, Slot};
 use crate::share::Writer;
 use crate::ticks;
 use crate::view::View;
@@ -46,6 +47,12 @@ pub enum LoadError {
     /// The loader, or what its constructors did.
     #[error("{0}")]
     Mullion(#[from] Error),
+    /// Its process could not be had.
+    #[error("a process for it: {0}")]
+    System(#[from] io::Error),
+    /// Its process refuses it.
+    #[error("{0}")]
+    Process(String),
 }
 
 /// What a module has done so far.
@@ -85,18 +92,24 @@ pub struct Module {
 }
 
 struct Running {
-    host: Host,
-    domain: Domain,
-    steps: Function<fn(Ptr<u8>, u32)>,
+    wall: Behind,
     /// One at hand: the others are at home, which others may ask too.
     spare: Option<Room>,
 }
 
+/// Behind which wall it is.
+enum Behind {
+    Window {
+        host: Host,
+        domain: Domain,
+        steps: Function<fn(Ptr<u8>, u32)>,
+    },
+    Process(Link),
+}
+
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running")
-            .field("domain", &self.domain.name())
-            .finish_non_exhaustive()
+        f.debug_struct("Running").finish_non_exhaustive()
     }
 }
 
@@ -155,8 +168,31 @@ impl Module {
     /// # Errors
     /// As [`LoadError`] lists.
     pub fn load(host: &Host, description: &Description) -> Result<Module, LoadError> {
+        if description.wall == Wall::Process {
+            let image = std::fs::read(&description.image)?;
+            return Module::apart(description, &image, &Limits::default());
+        }
         let image = host.open(&description.image)?;
         Module::of(host, description, &image, Limits::default())
+    }
+
+    /// As [`Module::load`], in a process of its own, which verifies the image. With limits as [`Module::of`].
+    ///
+    /// # Errors
+    /// As [`LoadError`] lists.
+    pub(crate) fn apart(
+        description: &Description,
+        image: &[u8],
+        granted: &Limits,
+    ) -> Result<Module, LoadError> {
+        description.check()?;
+        let limits = limits(description, granted)?;
+        let link = Link::start(description, image, &limits)?;
+        let running = Running {
+            wall: Behind::Process(link),
+            spare: Some(Room::own()),
+        };
+        Module::new(description, running, Home::default(), Arc::default())
     }
 
     /// As [`Module::load`], of an image that is open, with limits that hold beside those of the description.
@@ -178,14 +214,7 @@ impl Module {
                 reporter.report(caller, text, length)
             },
         );
-        // A call is for a batch.
-        let time = description.time()? * BATCH as u32;
-        let limits = Limits {
-            memory: description.memory().min(granted.memory),
-            time: Some(granted.time.map_or(time, |granted| granted.min(time))),
-            stack: STACK.min(granted.stack),
-            ..granted
-        };
+        let limits = limits(description, &granted)?;
         let domain = image
             .domain()
             .name(&description.name)
@@ -196,24 +225,34 @@ impl Module {
         let rooms = Home::default();
         rooms.give_back(Some(Room::new(host, &domain)?));
         let spare = Some(Room::new(host, &domain)?);
-        ticks::begin();
         let place = domain.function::<fn(u32) -> i32>("packets_place")?;
         if place.call(FORM)? != 1 {
             return Err(LoadError::Form);
         }
         let steps = domain.function::<fn(Ptr<u8>, u32)>("packets_steps")?;
+        let host = host.clone();
+        let wall = Behind::Window {
+            host,
+            domain,
+            steps,
+        };
+        Module::new(description, Running { wall, spare }, rooms, shared)
+    }
+
+    fn new(
+        description: &Description,
+        running: Running,
+        rooms: Home,
+        shared: Arc<Shared>,
+    ) -> Result<Module, LoadError> {
+        ticks::begin();
         let view = description.view();
         Ok(Module {
             filter: description.parsed_filter()?,
             sees_all: view.bytes.is_none() && view.locked.is_empty(),
             view,
             description: description.clone(),
-            running: Mutex::new(Some(Running {
-                host: host.clone(),
-                domain,
-                steps,
-                spare,
-            })),
+            running: Mutex::new(Some(running)),
             rooms,
             shared,
             stopped: Mutex::new(None),
@@ -330,7 +369,7 @@ impl Module {
         count(&counters.ticks, ticks::now().saturating_sub(start));
         if let Err(error) = result {
             tracing::warn!(module = self.description.name, %error, "a module was stopped");
-            *lock(&self.stopped) = Some(error.to_string());
+            *lock(&self.stopped) = Some(error);
             *running = None;
             // Who follows its reports learns that none comes any more.
             lock(&self.shared.reports).memory = None;
@@ -343,18 +382,15 @@ impl Module {
         port: u32,
         batch: &mut Batch<'_>,
         chosen: &[usize],
-    ) -> Result<(), Error> {
-        let mut room = match inside.spare.take().or_else(|| self.rooms.take()) {
-            Some(room) => room,
-            None => Room::new(&inside.host, &inside.domain)?,
-        };
+    ) -> Result<(), String> {
+        let mut room = inside.room(&self.rooms)?;
         let contents = room.contents();
         (contents.added, contents.refused) = (0, 0);
         for (&item, slot) in chosen.iter().zip(&mut contents.of) {
             let item = &batch.items[item];
             self.show(slot, port, item, batch.bytes(&item.place));
         }
-        inside.steps.call(room.place, chosen.len() as u32)?;
+        self.answer(inside, &mut room, chosen.len())?;
         let is_used = self.take_answers(&mut room, batch, chosen);
         match is_used {
             true => batch.rooms.push(Lent {
@@ -363,6 +399,45 @@ impl Module {
             }),
             false => inside.spare = Some(room),
         }
+        Ok(())
+    }
+
+    /// Has it answer the frames in its room.
+    fn answer(&self, inside: &mut Running, room: &mut Room, count: usize) -> Result<(), String> {
+        match (&mut inside.wall, room.place()) {
+            (Behind::Window { steps, .. }, Some(place)) => {
+                let answered = steps.call(place, count as u32);
+                answered.map_err(|error| error.to_string())
+            }
+            (Behind::Window { .. }, None) => Err("its room is elsewhere".to_owned()),
+            (Behind::Process(link), _) => {
+                let report = &mut |report| {
+                    if !lock(&self.shared.reports).put(report) {
+                        let _ = self.shared.refuse();
+                    }
+                };
+                let refused = link.call(room.contents(), count, report)?;
+                self.shared.refused.fetch_add(refused, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Has it answer frames that somebody else has put there, who looks at the answers too: in a module's process.
+    pub(crate) fn call_plainly(
+        &self,
+        fill: &mut dyn FnMut(&mut Contents) -> Option<usize>,
+        look: &mut dyn FnMut(&Contents, usize),
+    ) -> Result<(), String> {
+        let mut running = lock(&self.running);
+        let inside = running.as_mut().ok_or("it was stopped")?;
+        let mut room = inside.room(&self.rooms)?;
+        let contents = room.contents();
+        (contents.added, contents.refused) = (0, 0);
+        let count = fill(contents).ok_or("no frames came")?;
+        self.answer(inside, &mut room, count)?;
+        look(room.contents(), count);
+        inside.spare = Some(room);
         Ok(())
     }
 
@@ -536,6 +611,31 @@ impl Module {
         let repaired = frame::repair(new, end);
         self.view.keeps(layout, &repaired).then_some(length)
     }
+}
+
+impl Running {
+    fn room(&mut self, home: &Home) -> Result<Room, String> {
+        if let Some(room) = self.spare.take().or_else(|| home.take()) {
+            return Ok(room);
+        }
+        match &self.wall {
+            Behind::Window { host, domain, .. } => {
+                Room::new(host, domain).map_err(|error| error.to_string())
+            }
+            Behind::Process(_) => Ok(Room::own()),
+        }
+    }
+}
+
+/// What bounds its calls: a call is for a batch.
+fn limits(description: &Description, granted: &Limits) -> Result<Limits, ConfigError> {
+    let time = description.time()? * BATCH as u32;
+    Ok(Limits {
+        memory: description.memory().min(granted.memory),
+        time: Some(granted.time.map_or(time, |granted| granted.min(time))),
+        stack: STACK.min(granted.stack),
+        ..granted.clone()
+    })
 }
 
 /// Copies a whole frame to its place.
