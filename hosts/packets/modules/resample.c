@@ -21,27 +21,28 @@ static uint64_t means(uint64_t four)
 	return (sums | sums >> 16) & 0xffffffff;
 }
 
+/* Places are compared so that gcc sees that none lies beyond the room: in elastic C each access is checked otherwise. */
 int packets_next(struct packets_frame *frame)
 {
-	uint32_t to = frame->payload, pairs, i = 0;
+	uint32_t to = frame->payload, end = frame->end, from = to, put;
 
-	if (frame->payload == PACKETS_NONE || frame->end < frame->payload || frame->end > PACKETS_ROOM)
+	if (to > PACKETS_ROOM || end > PACKETS_ROOM || end < to || end - to < 4)
 		return PACKETS_PASS;
-	pairs = (frame->end - frame->payload) / 4;
-	if (pairs == 0)
-		return PACKETS_PASS;
-	for (; i + 4 <= pairs; i += 4) {
-		uint64_t low = means(packets_eight(frame, to + 4 * i)), high = means(packets_eight(frame, to + 4 * i + 8));
+	if (end >= 16) {
+		for (; from <= end - 16; from += 16) {
+			uint64_t low = means(packets_eight(frame, from)), high = means(packets_eight(frame, from + 8));
 
-		packets_put_eight(frame, to + 2 * i, (low | high << 32) ^ SIGNS);
+			packets_put_eight(frame, (from + to) / 2, (low | high << 32) ^ SIGNS);
+		}
 	}
-	for (; i < pairs; i++) {
-		int mean = (sample(frame, to + 4 * i) + sample(frame, to + 4 * i + 2)) >> 1;
+	for (; from <= end - 4; from += 4) {
+		int mean = (sample(frame, from) + sample(frame, from + 2)) >> 1;
 
-		frame->bytes[to + 2 * i] = (unsigned char)mean;
-		frame->bytes[to + 2 * i + 1] = (unsigned char)(mean >> 8);
+		put = (from + to) / 2;
+		frame->bytes[put] = (unsigned char)mean;
+		frame->bytes[put + 1] = (unsigned char)(mean >> 8);
 	}
-	frame->end = to + 2 * pairs;
+	frame->end = (from + to) / 2;
 	frame->length = frame->end;
 	return PACKETS_CHANGED;
 }

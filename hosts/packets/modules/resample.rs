@@ -16,33 +16,29 @@ fn means(four: u64) -> u64 {
     (sums | sums >> 16) & 0xffff_ffff
 }
 
+/// Places are compared so that the compiler sees that none lies beyond the room: each access is checked otherwise.
 pub fn packets_next(frame: &mut Frame) -> i32 {
-    let to = frame.payload();
-    if frame.end() < to || frame.end() > 16384 {
+    let (to, end) = (frame.payload(), frame.end());
+    if to > 16384 || end > 16384 || end < to || end.wrapping_sub(to) < 4 {
         return PASS;
     }
-    let pairs = frame.end().wrapping_sub(to) / 4;
-    if pairs == 0 {
-        return PASS;
+    let mut from = to;
+    if end >= 16 {
+        let last = end.wrapping_sub(16);
+        while from <= last {
+            let (low, high) = (means(frame.eight(from)), means(frame.eight(from.wrapping_add(8))));
+            frame.put_eight(from.wrapping_add(to) / 2, (low | high << 32) ^ SIGNS);
+            from = from.wrapping_add(16);
+        }
     }
-    let (mut from, mut put) = (to, to);
-    let mut pair = 0u32;
-    while pair.wrapping_add(4) <= pairs {
-        let (low, high) = (means(frame.eight(from)), means(frame.eight(from.wrapping_add(8))));
-        frame.put_eight(put, (low | high << 32) ^ SIGNS);
-        from = from.wrapping_add(16);
-        put = put.wrapping_add(8);
-        pair = pair.wrapping_add(4);
-    }
-    while pair < pairs {
+    let last = end.wrapping_sub(4);
+    while from <= last {
         let both = sample(frame, from).wrapping_add(sample(frame, from.wrapping_add(2)));
-        let mean = both >> 1;
+        let (mean, put) = (both >> 1, from.wrapping_add(to) / 2);
         frame.put(put, mean as u8);
         frame.put(put.wrapping_add(1), (mean >> 8) as u8);
         from = from.wrapping_add(4);
-        put = put.wrapping_add(2);
-        pair = pair.wrapping_add(1);
     }
-    frame.end_at(put);
+    frame.end_at(from.wrapping_add(to) / 2);
     CHANGED
 }

@@ -16,6 +16,8 @@ pub struct Batch<'f> {
     pub(crate) rooms: Vec<Lent>,
     /// What modules have added.
     added: Vec<Added>,
+    /// Frames of which modules have changed the part that they see.
+    own: Vec<Vec<u8>>,
     /// Bytes that came in.
     pub(crate) came: usize,
     /// Frames that modules have dropped.
@@ -66,8 +68,8 @@ pub(crate) struct Item<'f> {
     added: Option<(usize, usize)>,
 }
 
-/// Where a frame lies.
-#[derive(Clone, Debug)]
+/// Where a frame lies. Nothing is to be done when it goes: there are many.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Place<'f> {
     /// Where it came in.
     Came(&'f [u8]),
@@ -77,8 +79,8 @@ pub(crate) enum Place<'f> {
         slot: usize,
         length: usize,
     },
-    /// A module has changed the part of it that it sees.
-    Own(Vec<u8>),
+    /// In the batch's list of those.
+    Own(usize),
 }
 
 #[derive(Debug)]
@@ -166,11 +168,13 @@ impl<'f> Batch<'f> {
         self.items.clear();
         self.rooms.clear();
         self.added.clear();
+        self.own.clear();
         Batch {
             // It is empty: the standard library keeps the allocation.
             items: self.items.into_iter().filter_map(|_| None).collect(),
             rooms: self.rooms,
             added: self.added,
+            own: self.own,
             came: 0,
             dropped: 0,
         }
@@ -180,12 +184,18 @@ impl<'f> Batch<'f> {
     pub(crate) fn bytes<'b>(&'b self, place: &'b Place<'f>) -> &'b [u8] {
         match place {
             Place::Came(bytes) => bytes,
-            Place::Own(bytes) => bytes,
+            Place::Own(own) => self.own.get(*own).map_or(&[], Vec::as_slice),
             Place::Room { room, slot, length } => {
                 let room = self.rooms.get(*room).and_then(|lent| lent.room.as_ref());
                 room.map_or(&[], |room| room.bytes(*slot, *length))
             }
         }
+    }
+
+    /// A place for a frame of which a part was changed.
+    pub(crate) fn keep(&mut self, frame: Vec<u8>) -> Place<'f> {
+        self.own.push(frame);
+        Place::Own(self.own.len() - 1)
     }
 
     /// A frame that goes behind another one. It meets no other module.

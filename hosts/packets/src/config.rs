@@ -5,6 +5,7 @@ use crate::port::Way;
 use crate::view::{Locked, View};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -68,6 +69,37 @@ pub enum Kind {
     Transcoder,
 }
 
+/// What holds a module in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wall {
+    /// A window in the forwarder.
+    #[default]
+    Window,
+    /// A window in a process of its own, which has no powers.
+    Process,
+}
+
+impl Wall {
+    fn is_window(&self) -> bool {
+        *self == Wall::Window
+    }
+}
+
+impl FromStr for Wall {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Wall, ConfigError> {
+        match text {
+            "window" => Ok(Wall::Window),
+            "process" => Ok(Wall::Process),
+            _ => Err(ConfigError::Form(format!(
+                "`{text}` is no wall: write window or process"
+            ))),
+        }
+    }
+}
+
 /// A module as it is described.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -78,6 +110,9 @@ pub struct Description {
     pub image: PathBuf,
     /// What it is for.
     pub kind: Kind,
+    /// What holds it in.
+    #[serde(default, skip_serializing_if = "Wall::is_window")]
+    pub wall: Wall,
     /// Which frames it gets; all, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
@@ -131,6 +166,9 @@ pub struct Role {
     pub id: String,
     /// `monitor`, or both.
     pub kind: Kind,
+    /// What holds a module in, at least.
+    #[serde(default)]
+    pub wall: Wall,
     /// Which frames; a module's own filter takes some of them.
     pub filter: Option<String>,
     /// Only those that come in at this port.
@@ -170,6 +208,7 @@ impl Role {
             (one, other) => one.clone().or(other.clone()),
         };
         bound.from = self.from.or(wish.from);
+        bound.wall = self.wall.max(wish.wall);
         bound.sees = self.sees.into_iter().chain(wish.sees).min();
         for part in &self.locked {
             if !bound.locked.contains(part) {
@@ -306,6 +345,12 @@ mod tests {
         assert_eq!(bound.locked, [Locked::Payload, Locked::Source]);
         assert_eq!(bound.time.as_deref(), Some("1ms"));
         assert_eq!(bound.memory, Some(MEMORY));
+        let role_of_processes = Role {
+            wall: Wall::Process,
+            ..role.clone()
+        };
+        assert_eq!(role_of_processes.bound(&wish).unwrap().wall, Wall::Process);
+        assert_eq!(bound.wall, Wall::Window);
         let refused = |wish: &Description| role.bound(wish).unwrap_err().to_string();
         let grabs = Description {
             kind: Kind::Transcoder,

@@ -157,7 +157,8 @@ pub(crate) fn module_status(module: &Module) -> ModuleStatus {
         dropped: get(&module.counters.dropped),
         added: get(&module.counters.added),
         refused: module.refused(),
-        nanoseconds: get(&module.counters.nanoseconds)
+        nanoseconds: module
+            .nanoseconds()
             .checked_div(get(&module.counters.frames))
             .unwrap_or(0),
     }

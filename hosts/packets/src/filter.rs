@@ -43,6 +43,18 @@ pub enum FilterError {
 pub struct Filter {
     text: String,
     node: Node,
+    /// The same, if it is as plain as most are.
+    plain: Option<Plain>,
+}
+
+/// One version, protocol, destination and port that packets go to, and no pieces: compared without a walk over nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Plain {
+    version: Option<u8>,
+    protocol: Option<u8>,
+    host: Option<IpAddr>,
+    port: Option<u16>,
+    is_whole: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,13 +96,18 @@ impl Filter {
         Filter {
             text: "any".to_owned(),
             node: Node::Any,
+            plain: None,
         }
     }
 
     /// Whether a frame with this layout is meant.
     #[must_use]
+    #[inline]
     pub fn holds(&self, layout: &Layout) -> bool {
-        self.node.holds(layout)
+        match &self.plain {
+            Some(plain) => plain.holds(layout),
+            None => self.node.holds(layout),
+        }
     }
 }
 
@@ -113,6 +130,7 @@ impl FromStr for Filter {
         match words.0.next() {
             None => Ok(Filter {
                 text: text.to_owned(),
+                plain: Plain::of(&node),
                 node,
             }),
             Some(word) => Err(FilterError::Word {
@@ -275,6 +293,52 @@ fn is_in(address: IpAddr, net: IpAddr, length: u8) -> bool {
     }
 }
 
+impl Plain {
+    /// What `node` says; nothing, if it says more than this can.
+    fn of(node: &Node) -> Option<Plain> {
+        let nodes = match node {
+            Node::All(nodes) => nodes.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let mut plain = Plain::default();
+        for node in nodes {
+            let was_there = match node {
+                Node::Version(version) => plain.version.replace(*version).is_some(),
+                Node::Protocol(number) => plain.protocol.replace(*number).is_some(),
+                Node::Port(Side::Destination, port) => plain.port.replace(*port).is_some(),
+                Node::Net(Side::Destination, host, length) if *length == bits(host) => {
+                    plain.host.replace(*host).is_some()
+                }
+                Node::Not(inner) if **inner == Node::Fragment => {
+                    plain.is_whole = true;
+                    false
+                }
+                _ => true,
+            };
+            if was_there {
+                return None;
+            }
+        }
+        // What is no packet is no piece of one either: something else must ask for a packet.
+        let wants_packet = plain.version.is_some() || plain.protocol.is_some();
+        (wants_packet || plain.host.is_some() || plain.port.is_some()).then_some(plain)
+    }
+
+    #[inline]
+    fn holds(&self, layout: &Layout) -> bool {
+        layout.packet.as_ref().is_some_and(|packet| {
+            let version = if packet.source.is_ipv4() { 4 } else { 6 };
+            self.version.is_none_or(|wanted| version == wanted)
+                && self.protocol.is_none_or(|wanted| packet.protocol == wanted)
+                && !(self.is_whole && packet.is_fragment)
+                && self.host.is_none_or(|wanted| packet.destination == wanted)
+                && (self
+                    .port
+                    .is_none_or(|wanted| packet.ports.is_some_and(|(_, to)| to == wanted)))
+        })
+    }
+}
+
 impl Node {
     fn holds(&self, layout: &Layout) -> bool {
         match self {
@@ -313,7 +377,48 @@ mod tests {
     use proptest::prelude::*;
 
     fn holds(filter: &str, frame: &[u8]) -> bool {
-        filter.parse::<Filter>().unwrap().holds(&layout(frame))
+        let (filter, layout) = (filter.parse::<Filter>().unwrap(), layout(frame));
+        let held = filter.holds(&layout);
+        assert_eq!(held, filter.node.holds(&layout), "{filter}");
+        held
+    }
+
+    #[test]
+    fn a_plain_filter_says_what_its_nodes_say() {
+        let mut piece = udp(b"hello");
+        piece[20] = 0x20;
+        let no_packet = [0; 60];
+        let frames = [&udp(b"x"), &udp6(b"x"), &piece, &no_packet[..]];
+        let words = [
+            "ip",
+            "ip6",
+            "udp",
+            "tcp",
+            "not fragment",
+            "dst port 5001",
+            "dst port 7",
+            "dst host 10.0.0.2",
+            "dst host fd00::2",
+            "dst host 10.0.0.7",
+            "src host 10.0.0.1",
+            "any",
+        ];
+        let mut plain = 0;
+        for one in words {
+            for other in words {
+                for third in words {
+                    let text = format!("{one} and {other} and {third}");
+                    plain += usize::from(text.parse::<Filter>().unwrap().plain.is_some());
+                    frames.iter().for_each(|frame| {
+                        holds(&text, frame);
+                    });
+                }
+                frames.iter().for_each(|frame| {
+                    holds(one, frame);
+                });
+            }
+        }
+        assert!(plain > 300, "{plain}");
     }
 
     #[test]

@@ -50,11 +50,20 @@ pub enum ChangeError {
     Load(#[from] LoadError),
 }
 
+/// Modules as somebody has last seen them, who looks again at each batch and when it is silent: what was unloaded ends then.
+#[derive(Debug, Default)]
+pub struct Chain {
+    modules: Option<Arc<Vec<Arc<Module>>>>,
+    changes: u64,
+}
+
 /// The modules that frames go through, and what was counted.
 #[derive(Debug)]
 pub struct Forwarder {
     host: Host,
     chain: RwLock<Arc<Vec<Arc<Module>>>>,
+    /// How often it has changed.
+    changes: AtomicU64,
     /// By port.
     pub traffic: [Traffic; 2],
 }
@@ -68,6 +77,7 @@ impl Forwarder {
         let forwarder = Forwarder {
             host,
             chain: RwLock::default(),
+            changes: AtomicU64::new(0),
             traffic: Default::default(),
         };
         for module in modules {
@@ -83,6 +93,17 @@ impl Forwarder {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Brings a chain up to date, which costs nothing if no module came or went.
+    #[inline]
+    pub fn refresh<'c>(&self, chain: &'c mut Chain) -> &'c [Arc<Module>] {
+        let changes = self.changes.load(Ordering::Acquire);
+        if chain.modules.is_none() || chain.changes != changes {
+            chain.changes = changes;
+            chain.modules = Some(self.modules());
+        }
+        chain.modules.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// The module of a name.
@@ -168,6 +189,7 @@ impl Forwarder {
         let mut new = Vec::clone(&chain);
         change(&mut new)?;
         *chain = Arc::new(new);
+        self.changes.fetch_add(1, Ordering::Release);
         Ok(())
     }
 

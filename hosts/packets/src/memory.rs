@@ -1,6 +1,8 @@
 //! Pages that this process shares with somebody: with the kernel (`xdp.rs`), or with a user's process (`share.rs`).
 
+use std::ffi::CStr;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 /// Pages of ours, which go with this. It is an address and a length, and reads and writes nothing by itself.
@@ -49,6 +51,23 @@ impl Memory {
     pub(crate) fn len(&self) -> usize {
         self.length
     }
+}
+
+/// A file in memory, whose length stays. Who writes to it, its users say.
+pub(crate) fn sealed(name: &CStr, length: u64) -> io::Result<OwnedFd> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name is a string with its end.
+    let file = unsafe { libc::memfd_create(name.as_ptr(), flags) };
+    let file = crate::ring::check(file)?;
+    // SAFETY: it was just made, and nobody else has it.
+    let file = unsafe { OwnedFd::from_raw_fd(file) };
+    let (number, length) = (file.as_raw_fd(), length.cast_signed());
+    // SAFETY: no memory is handed over.
+    crate::ring::check(unsafe { libc::ftruncate(number, length) })?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: the seals are a number, and so is the descriptor.
+    crate::ring::check(unsafe { libc::fcntl(number, libc::F_ADD_SEALS, seals) })?;
+    Ok(file)
 }
 
 impl Drop for Memory {

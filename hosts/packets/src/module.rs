@@ -1,11 +1,13 @@
 //! A module: a user's code behind its wall, and what it may do to frames.
 
 use crate::batch::{BATCH, Batch, Item, Lent, Place};
-use crate::config::{ConfigError, Description, Kind};
+use crate::config::{ConfigError, Description, Kind, Wall};
 use crate::filter::Filter;
 use crate::frame::{self, Layout};
-use crate::room::{ADDED, Header, Home, ROOM, Room, Slot};
+use crate::process::Link;
+use crate::room::{ADDED, Contents, Header, Home, ROOM, Room, Slot};
 use crate::share::Writer;
+use crate::ticks;
 use crate::view::View;
 use mullion::trust::PublicKey;
 use mullion::{Caller, Domain, Error, Function, Host, Image, Imports, Limits, Ptr};
@@ -15,7 +17,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 use thiserror::Error;
 
 /// Frames that a module may add to one (`PACKETS_ADDED_EACH`).
@@ -46,6 +47,12 @@ pub enum LoadError {
     /// The loader, or what its constructors did.
     #[error("{0}")]
     Mullion(#[from] Error),
+    /// Its process could not be had.
+    #[error("a process for it: {0}")]
+    System(#[from] io::Error),
+    /// Its process refuses it.
+    #[error("{0}")]
+    Process(String),
 }
 
 /// What a module has done so far.
@@ -61,8 +68,8 @@ pub struct Counters {
     pub added: AtomicU64,
     /// Answers, added frames and reports that were not taken.
     pub refused: AtomicU64,
-    /// Nanoseconds that it took for all of them.
-    pub nanoseconds: AtomicU64,
+    /// Ticks of the processor that it took for all of them.
+    ticks: AtomicU64,
 }
 
 /// A module that is loaded.
@@ -71,6 +78,8 @@ pub struct Module {
     description: Description,
     filter: Filter,
     view: View,
+    /// It sees whole frames, and nothing in them is locked.
+    sees_all: bool,
     running: Mutex<Option<Running>>,
     rooms: Home,
     shared: Arc<Shared>,
@@ -83,16 +92,24 @@ pub struct Module {
 }
 
 struct Running {
-    host: Host,
-    domain: Domain,
-    steps: Function<fn(Ptr<u8>, u32)>,
+    wall: Behind,
+    /// One at hand: the others are at home, which others may ask too.
+    spare: Option<Room>,
+}
+
+/// Behind which wall it is.
+enum Behind {
+    Window {
+        host: Host,
+        domain: Domain,
+        steps: Function<fn(Ptr<u8>, u32)>,
+    },
+    Process(Link),
 }
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running")
-            .field("domain", &self.domain.name())
-            .finish_non_exhaustive()
+        f.debug_struct("Running").finish_non_exhaustive()
     }
 }
 
@@ -151,8 +168,31 @@ impl Module {
     /// # Errors
     /// As [`LoadError`] lists.
     pub fn load(host: &Host, description: &Description) -> Result<Module, LoadError> {
+        if description.wall == Wall::Process {
+            let image = std::fs::read(&description.image)?;
+            return Module::apart(description, &image, &Limits::default());
+        }
         let image = host.open(&description.image)?;
         Module::of(host, description, &image, Limits::default())
+    }
+
+    /// As [`Module::load`], in a process of its own, which verifies the image. With limits as [`Module::of`].
+    ///
+    /// # Errors
+    /// As [`LoadError`] lists.
+    pub(crate) fn apart(
+        description: &Description,
+        image: &[u8],
+        granted: &Limits,
+    ) -> Result<Module, LoadError> {
+        description.check()?;
+        let limits = limits(description, granted)?;
+        let link = Link::start(description, image, &limits)?;
+        let running = Running {
+            wall: Behind::Process(link),
+            spare: Some(Room::own()),
+        };
+        Module::new(description, running, Home::default(), Arc::default())
     }
 
     /// As [`Module::load`], of an image that is open, with limits that hold beside those of the description.
@@ -174,14 +214,7 @@ impl Module {
                 reporter.report(caller, text, length)
             },
         );
-        // A call is for a batch.
-        let time = description.time()? * BATCH as u32;
-        let limits = Limits {
-            memory: description.memory().min(granted.memory),
-            time: Some(granted.time.map_or(time, |granted| granted.min(time))),
-            stack: STACK.min(granted.stack),
-            ..granted
-        };
+        let limits = limits(description, &granted)?;
         let domain = image
             .domain()
             .name(&description.name)
@@ -190,23 +223,36 @@ impl Module {
             .load()?;
         // One for each direction.
         let rooms = Home::default();
-        for _ in 0..2 {
-            rooms.give_back(Some(Room::new(host, &domain)?));
-        }
+        rooms.give_back(Some(Room::new(host, &domain)?));
+        let spare = Some(Room::new(host, &domain)?);
         let place = domain.function::<fn(u32) -> i32>("packets_place")?;
         if place.call(FORM)? != 1 {
             return Err(LoadError::Form);
         }
         let steps = domain.function::<fn(Ptr<u8>, u32)>("packets_steps")?;
+        let host = host.clone();
+        let wall = Behind::Window {
+            host,
+            domain,
+            steps,
+        };
+        Module::new(description, Running { wall, spare }, rooms, shared)
+    }
+
+    fn new(
+        description: &Description,
+        running: Running,
+        rooms: Home,
+        shared: Arc<Shared>,
+    ) -> Result<Module, LoadError> {
+        ticks::begin();
+        let view = description.view();
         Ok(Module {
             filter: description.parsed_filter()?,
-            view: description.view(),
+            sees_all: view.bytes.is_none() && view.locked.is_empty(),
+            view,
             description: description.clone(),
-            running: Mutex::new(Some(Running {
-                host: host.clone(),
-                domain,
-                steps,
-            })),
+            running: Mutex::new(Some(running)),
             rooms,
             shared,
             stopped: Mutex::new(None),
@@ -225,6 +271,12 @@ impl Module {
     #[must_use]
     pub fn stopped(&self) -> Option<String> {
         lock(&self.stopped).clone()
+    }
+
+    /// Nanoseconds that it took for all its frames, with what the forwarder did for it.
+    #[must_use]
+    pub fn nanoseconds(&self) -> u64 {
+        ticks::nanoseconds(self.counters.ticks.load(Ordering::Relaxed))
     }
 
     /// Reports that nobody has read yet.
@@ -288,6 +340,11 @@ impl Module {
         if length <= ROOM {
             return true;
         }
+        self.fits_in_part(item, length)
+    }
+
+    #[cold]
+    fn fits_in_part(&self, item: &Item<'_>, length: usize) -> bool {
         let fits = self.view.shown(&item.layout, length).len() <= ROOM;
         if !fits {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
@@ -301,14 +358,18 @@ impl Module {
             return;
         };
         let counters = &self.counters;
-        let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
+        // Who holds the lock writes these, and nobody else.
+        let count = |counter: &AtomicU64, by: u64| {
+            let sum = counter.load(Ordering::Relaxed).wrapping_add(by);
+            counter.store(sum, Ordering::Relaxed);
+        };
         count(&counters.frames, chosen.len() as u64);
-        let start = Instant::now();
+        let start = ticks::now();
         let result = self.step(inside, port, batch, chosen);
-        count(&counters.nanoseconds, start.elapsed().as_nanos() as u64);
+        count(&counters.ticks, ticks::now().saturating_sub(start));
         if let Err(error) = result {
             tracing::warn!(module = self.description.name, %error, "a module was stopped");
-            *lock(&self.stopped) = Some(error.to_string());
+            *lock(&self.stopped) = Some(error);
             *running = None;
             // Who follows its reports learns that none comes any more.
             lock(&self.shared.reports).memory = None;
@@ -317,30 +378,66 @@ impl Module {
 
     fn step(
         &self,
-        inside: &Running,
+        inside: &mut Running,
         port: u32,
         batch: &mut Batch<'_>,
         chosen: &[usize],
-    ) -> Result<(), Error> {
-        let mut room = match self.rooms.take() {
-            Some(room) => room,
-            None => Room::new(&inside.host, &inside.domain)?,
-        };
+    ) -> Result<(), String> {
+        let mut room = inside.room(&self.rooms)?;
         let contents = room.contents();
         (contents.added, contents.refused) = (0, 0);
         for (&item, slot) in chosen.iter().zip(&mut contents.of) {
             let item = &batch.items[item];
             self.show(slot, port, item, batch.bytes(&item.place));
         }
-        inside.steps.call(room.place, chosen.len() as u32)?;
+        self.answer(inside, &mut room, chosen.len())?;
         let is_used = self.take_answers(&mut room, batch, chosen);
         match is_used {
             true => batch.rooms.push(Lent {
                 room: Some(room),
                 home: self.rooms.clone(),
             }),
-            false => self.rooms.give_back(Some(room)),
+            false => inside.spare = Some(room),
         }
+        Ok(())
+    }
+
+    /// Has it answer the frames in its room.
+    fn answer(&self, inside: &mut Running, room: &mut Room, count: usize) -> Result<(), String> {
+        match (&mut inside.wall, room.place()) {
+            (Behind::Window { steps, .. }, Some(place)) => {
+                let answered = steps.call(place, count as u32);
+                answered.map_err(|error| error.to_string())
+            }
+            (Behind::Window { .. }, None) => Err("its room is elsewhere".to_owned()),
+            (Behind::Process(link), _) => {
+                let report = &mut |report| {
+                    if !lock(&self.shared.reports).put(report) {
+                        let _ = self.shared.refuse();
+                    }
+                };
+                let refused = link.call(room.contents(), count, report)?;
+                self.shared.refused.fetch_add(refused, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Has it answer frames that somebody else has put there, who looks at the answers too: in a module's process.
+    pub(crate) fn call_plainly(
+        &self,
+        fill: &mut dyn FnMut(&mut Contents) -> Option<usize>,
+        look: &mut dyn FnMut(&Contents, usize),
+    ) -> Result<(), String> {
+        let mut running = lock(&self.running);
+        let inside = running.as_mut().ok_or("it was stopped")?;
+        let mut room = inside.room(&self.rooms)?;
+        let contents = room.contents();
+        (contents.added, contents.refused) = (0, 0);
+        let count = fill(contents).ok_or("no frames came")?;
+        self.answer(inside, &mut room, count)?;
+        look(room.contents(), count);
+        inside.spare = Some(room);
         Ok(())
     }
 
@@ -410,7 +507,15 @@ impl Module {
     }
 
     /// Copies what it may see of a frame to its place.
+    #[inline]
     fn show(&self, slot: &mut Slot, port: u32, item: &Item<'_>, frame: &[u8]) {
+        match self.sees_all {
+            true => show_all(slot, port, item, frame),
+            false => self.show_part(slot, port, item, frame),
+        }
+    }
+
+    fn show_part(&self, slot: &mut Slot, port: u32, item: &Item<'_>, frame: &[u8]) {
         let layout = &item.layout;
         let shown = self.view.shown(layout, frame.len());
         let at = |at: Option<usize>| {
@@ -447,6 +552,15 @@ impl Module {
     ) -> bool {
         let length = slot.header.length as usize;
         let end = (slot.header.end as usize).min(length);
+        if self.sees_all {
+            if !(frame::ETHERNET..=ROOM).contains(&length) {
+                return false;
+            }
+            let (item, slot, new) = (&mut batch.items[item], number, &mut slot.bytes[..length]);
+            item.place = Place::Room { room, slot, length };
+            frame::repair_into(new, end, &mut item.layout);
+            return true;
+        }
         let Item { place, layout, .. } = &batch.items[item];
         let old = batch.bytes(place);
         let shown = self.view.shown(layout, old.len());
@@ -456,13 +570,6 @@ impl Module {
             return false;
         }
         let new = &mut slot.bytes[..length];
-        if is_whole && self.view.locked.is_empty() {
-            let item = &mut batch.items[item];
-            let slot = number;
-            item.place = Place::Room { room, slot, length };
-            frame::repair_into(new, end, &mut item.layout);
-            return true;
-        }
         let (place, layout) = match is_whole {
             true => {
                 self.view.put_back(layout, old, new);
@@ -483,7 +590,7 @@ impl Module {
                 if !self.view.keeps(layout, &repaired) {
                     return false;
                 }
-                (Place::Own(own), repaired)
+                (batch.keep(own), repaired)
             }
         };
         let item = &mut batch.items[item];
@@ -504,4 +611,56 @@ impl Module {
         let repaired = frame::repair(new, end);
         self.view.keeps(layout, &repaired).then_some(length)
     }
+}
+
+impl Running {
+    fn room(&mut self, home: &Home) -> Result<Room, String> {
+        if let Some(room) = self.spare.take().or_else(|| home.take()) {
+            return Ok(room);
+        }
+        match &self.wall {
+            Behind::Window { host, domain, .. } => {
+                Room::new(host, domain).map_err(|error| error.to_string())
+            }
+            Behind::Process(_) => Ok(Room::own()),
+        }
+    }
+}
+
+/// What bounds its calls: a call is for a batch.
+fn limits(description: &Description, granted: &Limits) -> Result<Limits, ConfigError> {
+    let time = description.time()? * BATCH as u32;
+    Ok(Limits {
+        memory: description.memory().min(granted.memory),
+        time: Some(granted.time.map_or(time, |granted| granted.min(time))),
+        stack: STACK.min(granted.stack),
+        ..granted.clone()
+    })
+}
+
+/// Copies a whole frame to its place.
+#[inline]
+fn show_all(slot: &mut Slot, port: u32, item: &Item<'_>, frame: &[u8]) {
+    slot.bytes[..frame.len()].copy_from_slice(frame);
+    let length = frame.len() as u32;
+    let (mut start, mut payload, mut end) = (NONE, NONE, length);
+    if let Some(packet) = &item.layout.packet {
+        (start, end) = (packet.bytes.start as u32, packet.bytes.end as u32);
+        if let Some(place) = &packet.payload {
+            payload = if place.start < frame.len() {
+                place.start as u32
+            } else {
+                NONE
+            };
+        }
+    }
+    slot.header = Header {
+        length,
+        original: length,
+        packet: start,
+        payload,
+        end,
+        port,
+        nanoseconds: item.time,
+    };
 }

@@ -50,10 +50,19 @@ pub(crate) struct Contents {
 }
 
 /// The memory, which no other domain has.
-pub(crate) struct Room {
-    shared: Shared,
-    /// Where the module has it.
-    pub(crate) place: Ptr<u8>,
+pub(crate) struct Room(Memory);
+
+enum Memory {
+    /// The domain's, too: it has it at that place.
+    Shared(Shared, Ptr<u8>),
+    /// For a module that is elsewhere: what it gets and gives is copied.
+    Own(Box<Contents>),
+}
+
+/// Contents of nothing but zeros.
+pub(crate) fn own() -> Box<Contents> {
+    // SAFETY: any bytes are good contents.
+    unsafe { Box::new_zeroed().assume_init() }
 }
 
 impl std::fmt::Debug for Room {
@@ -67,25 +76,43 @@ impl Room {
         let shared = host.share(domain.name(), size_of::<Contents>() as u64)?;
         shared.grant(None, domain, 0..shared.len(), Permission::ReadWrite)?;
         let place = shared.ptr(domain, 0)?;
-        Ok(Room { shared, place })
+        Ok(Room(Memory::Shared(shared, place)))
     }
 
-    fn start(&self) -> *mut Contents {
-        self.shared.bytes().as_ptr().cast_mut().cast()
+    /// One that no domain has.
+    pub(crate) fn own() -> Room {
+        Room(Memory::Own(own()))
+    }
+
+    /// Where the module has it, if it has.
+    pub(crate) fn place(&self) -> Option<Ptr<u8>> {
+        match &self.0 {
+            Memory::Shared(_, place) => Some(*place),
+            Memory::Own(_) => None,
+        }
     }
 
     pub(crate) fn contents(&mut self) -> &mut Contents {
-        // SAFETY: the pages are there as long as `self.shared`, are at least as large, begin at a page, and may be written
+        let shared = match &mut self.0 {
+            Memory::Shared(shared, _) => shared,
+            Memory::Own(contents) => return contents,
+        };
+        let start: *mut Contents = shared.bytes().as_ptr().cast_mut().cast();
+        // SAFETY: the pages are there as long as `shared`, are at least as large, begin at a page, and may be written
         // (they are atomics). Any bytes are good contents. Only this room has a handle, and the only domain that has the
         // pages runs in calls alone. Such a call is made by who has the room mutably, with no contents in its hands.
-        unsafe { &mut *self.start() }
+        unsafe { &mut *start }
     }
 
     /// So many bytes of a frame.
     pub(crate) fn bytes(&self, slot: usize, length: usize) -> &[u8] {
+        let contents = match &self.0 {
+            Memory::Shared(shared, _) => shared.bytes().as_ptr().cast::<Contents>(),
+            Memory::Own(contents) => &raw const **contents,
+        };
         // SAFETY: the pages are there and large enough, as `contents` has it, and any bytes are good. A call in which the
         // module could write needs the room mutably, so there is none while this is borrowed.
-        let contents = unsafe { &*self.start() };
+        let contents = unsafe { &*contents };
         let bytes = contents.of.get(slot).map(|slot| &slot.bytes);
         bytes.and_then(|bytes| bytes.get(..length)).unwrap_or(&[])
     }

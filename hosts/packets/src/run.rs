@@ -1,7 +1,7 @@
 //! Runs a forwarder: on two interfaces until it is told to stop, or through a file.
 
 use crate::batch::Batch;
-use crate::forward::Forwarder;
+use crate::forward::{Chain, Forwarder};
 use crate::pcap;
 use crate::port::{Port, Sender, Way};
 use std::io::{self, BufRead, Write};
@@ -46,6 +46,7 @@ fn one_way(
     let traffic = &forwarder.traffic[port as usize];
     let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
     let mut memory = Batch::default();
+    let mut chain = Chain::default();
     let result = loop {
         if stop.load(Ordering::Relaxed) {
             break Ok(());
@@ -56,6 +57,7 @@ fn one_way(
             let [lost, uncut] = from.lost();
             count(&traffic.lost, lost);
             count(&traffic.uncut, uncut);
+            chain = Chain::default();
             if let Err(error) = from.wait(SILENCE) {
                 break Err(error);
             }
@@ -70,7 +72,7 @@ fn one_way(
                 false => batch.push(frame.time, frame.bytes),
             }
         }
-        forwarder.handle(&forwarder.modules(), port, &mut batch);
+        forwarder.handle(forwarder.refresh(&mut chain), port, &mut batch);
         let all = batch.out().count();
         let sent = to.send(batch.out());
         count(&traffic.sent, sent);

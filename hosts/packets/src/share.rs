@@ -11,7 +11,7 @@
 //! The memory is sealed: nobody makes it shorter under the other's feet. The forwarder believes nothing that the user
 //! can write, but for how much was taken: who lies there spoils their own reports.
 
-use crate::memory::Memory;
+use crate::memory::{Memory, sealed};
 use std::io;
 use std::io::Read as _;
 use std::mem::MaybeUninit;
@@ -100,18 +100,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// New memory, and what a user's process gets of it.
     pub(crate) fn new() -> io::Result<(Writer, OwnedFd)> {
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: the name is a string with its end.
-        let file = unsafe { libc::memfd_create(c"packets-reports".as_ptr(), flags) };
-        let file = crate::ring::check(file)?;
-        // SAFETY: it was just made, and nobody else has it.
-        let file = unsafe { OwnedFd::from_raw_fd(file) };
-        let (number, length) = (file.as_raw_fd(), (HEAD as u64 + RING) as i64);
-        // SAFETY: no memory is handed over.
-        crate::ring::check(unsafe { libc::ftruncate(number, length) })?;
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-        // SAFETY: the seals are a number, and so is the descriptor.
-        crate::ring::check(unsafe { libc::fcntl(number, libc::F_ADD_SEALS, seals) })?;
+        let file = sealed(c"packets-reports", HEAD as u64 + RING)?;
         let ring = Ring::of(&file)?;
         ring.small(SIZE_AT).store(RING as u32, Ordering::Relaxed);
         ring.small(0).store(FORM, Ordering::Release);

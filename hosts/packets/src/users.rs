@@ -8,7 +8,7 @@
 //!           what the module wishes to see ─────────────► the role of that type: of each the stricter
 //! ```
 
-use crate::config::{Config, ConfigError, Description, Role};
+use crate::config::{Config, ConfigError, Description, Role, Wall};
 use crate::control::{ModuleStatus, module_status};
 use crate::forward::{ChangeError, Forwarder, is_theirs};
 use crate::module::{LoadError, Module};
@@ -161,9 +161,15 @@ impl Users {
         let role = role.ok_or_else(|| Refused::NoRole(id.clone()))?;
         let description = role.bound(&load.module)?;
         // These very bytes were admitted; the host verifies them once more, and asks nobody.
-        let image = forwarder.host().image(&description.name, bytes);
-        let image = image.map_err(LoadError::from)?;
-        let mut module = Module::of(forwarder.host(), &description, &image, granted(&admitted))?;
+        let limits = granted(&admitted);
+        let mut module = match description.wall {
+            Wall::Process => Module::apart(&description, &bytes, &limits)?,
+            Wall::Window => {
+                let image = forwarder.host().image(&description.name, bytes);
+                let image = image.map_err(LoadError::from)?;
+                Module::of(forwarder.host(), &description, &image, limits)?
+            }
+        };
         module.owner = Some(key.key());
         forwarder.put(module, load.replace)?;
         tracing::info!(module = description.name, key = %key.key(), id, "a user's module was loaded");

@@ -5,7 +5,7 @@ mod support;
 
 use mullion::Host;
 use mullion_packets::batch::Batch;
-use mullion_packets::config::{Description, Kind};
+use mullion_packets::config::{Description, Kind, Wall};
 use mullion_packets::forward::Forwarder;
 use mullion_packets::frame;
 use mullion_packets::view::Locked;
@@ -41,6 +41,7 @@ fn module(name: &str, image: PathBuf, kind: Kind) -> Description {
         name: name.to_owned(),
         image,
         kind,
+        wall: Wall::Window,
         filter: None,
         from: None,
         sees: None,

@@ -6,6 +6,9 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+/// A user of the system who is not root and has no powers.
+const NOBODY: &str = "65534";
+
 fn shell(script: &str, place: &Path) -> Output {
     let here = env!("CARGO_MANIFEST_DIR");
     Command::new("unshare")
@@ -63,6 +66,21 @@ fn is_possible(place: &Path) -> bool {
 /// that is missing was counted by somebody. The ring holds them all, so that a slow machine loses none there.
 #[test]
 fn modules_that_come_and_go_lose_and_reorder_nothing() {
+    come_and_go("");
+}
+
+/// The same, with a module that somebody of another uid loads, replaces and unloads, by a key and credentials.
+#[test]
+fn modules_that_another_uid_replaces_lose_and_reorder_nothing() {
+    // SAFETY: it only tells.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("not run: only root becomes somebody else");
+        return;
+    }
+    come_and_go(NOBODY);
+}
+
+fn come_and_go(user: &str) {
     let place = tempfile::tempdir().unwrap();
     if !is_possible(place.path()) {
         return;
@@ -72,6 +90,7 @@ fn modules_that_come_and_go_lose_and_reorder_nothing() {
         .args(["20000", "20000", "64"])
         .env("MULLION", &*support::MULLION)
         .env("PAUSE", "0.05")
+        .env("BY_USER", user)
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -93,6 +112,8 @@ fn modules_that_come_and_go_lose_and_reorder_nothing() {
     assert_eq!(number(&arrived["reordered"]), 0, "{said}");
     assert_eq!(number(&arrived["unsound"]), 0, "{said}");
     assert!(number(&changes["changes"]) >= 6, "{said}");
+    let by_user = number(&changes["by_user"]);
+    assert_eq!(by_user >= 3, !user.is_empty(), "{said}");
     let port = &status["ports"][0];
     let counted = number(&port["lost"]) + number(&port["unsent"]) + number(&changes["overrun"]);
     assert_eq!(number(&port["lost"]), 0, "{said}");

@@ -5,7 +5,7 @@ mod support;
 
 use mullion::Host;
 use mullion_packets::batch::Batch;
-use mullion_packets::config::{Description, Kind};
+use mullion_packets::config::{Description, Kind, Wall};
 use mullion_packets::forward::{ChangeError, Forwarder};
 use mullion_packets::{frame, pcap, run};
 use std::path::{Path, PathBuf};
@@ -38,6 +38,7 @@ fn module(name: &str, image: PathBuf, kind: Kind) -> Description {
         name: name.to_owned(),
         image,
         kind,
+        wall: Wall::Window,
         filter: None,
         from: None,
         sees: None,

@@ -7,7 +7,7 @@ mod support;
 
 use mullion::Host;
 use mullion_packets::batch::Batch;
-use mullion_packets::config::{Description, Kind};
+use mullion_packets::config::{Description, Kind, Wall};
 use mullion_packets::forward::Forwarder;
 use mullion_packets::frame;
 use std::path::{Path, PathBuf};
@@ -76,6 +76,7 @@ fn module(name: &str, image: PathBuf) -> Description {
     Description {
         name: name.to_owned(),
         image,
+        wall: Wall::Window,
         kind: match is_monitor {
             true => Kind::Monitor,
             false => Kind::Transcoder,

@@ -1,6 +1,6 @@
 //! The paper's Figures 5, 7 and 8: time for each packet by the size of its payload, for walls side by side.
 //! `make bench-packets`, or `cargo bench -p mullion-packets --bench packets -- [--json FILE] [--html FILE] [--quick]
-//! [--pictures FOLDER] [--work NAMES] [--wall PART-OF-NAME]`.
+//! [--pictures FOLDER] [--work NAMES] [--wall PART-OF-NAME] [--size BYTES]`.
 //!
 //! Each time is of one packet on its way through the forwarder without its sockets: into the forwarder's memory, headers
 //! read, filter asked, through the module, and lengths and checksums made right if it was changed. Frames come in
@@ -103,7 +103,13 @@ pub(crate) fn time(count: usize, at_least: Duration, pass: &mut dyn FnMut()) -> 
     best
 }
 
-fn figure(work: &Work, quick: bool, only: &str, missing: &mut Vec<String>) -> Figure {
+fn figure(
+    work: &Work,
+    quick: bool,
+    only: &str,
+    sizes: &[usize],
+    missing: &mut Vec<String>,
+) -> Figure {
     let mut walls = walls::all(work, missing);
     walls.retain(|(name, _)| name.contains(only));
     let (rounds, at_least) = match quick {
@@ -114,10 +120,10 @@ fn figure(work: &Work, quick: bool, only: &str, missing: &mut Vec<String>) -> Fi
         .iter()
         .map(|(name, _)| Line {
             wall: name.clone(),
-            nanoseconds: vec![f64::INFINITY; SIZES.len()],
+            nanoseconds: vec![f64::INFINITY; sizes.len()],
         })
         .collect();
-    let all: Vec<Vec<Vec<u8>>> = SIZES.iter().map(|size| frames(*size)).collect();
+    let all: Vec<Vec<Vec<u8>>> = sizes.iter().map(|size| frames(*size)).collect();
     for _ in 0..rounds {
         for (size, frames) in all.iter().enumerate() {
             for ((_, wall), line) in walls.iter_mut().zip(&mut lines) {
@@ -138,7 +144,7 @@ fn figure(work: &Work, quick: bool, only: &str, missing: &mut Vec<String>) -> Fi
     }
     Figure {
         title: work.title.to_owned(),
-        sizes: SIZES.to_vec(),
+        sizes: sizes.to_vec(),
         lines,
     }
 }
@@ -179,13 +185,15 @@ fn main() -> std::io::Result<()> {
     let mut missing = Vec::new();
     let mut figures = Vec::new();
     let (works, only) = (after("--work"), after("--wall").unwrap_or_default());
+    let size = after("--size").and_then(|size| size.parse().ok());
+    let sizes = size.map_or(SIZES.to_vec(), |size| vec![size]);
     let is_wanted = |work: &&Work| {
         works
             .as_deref()
             .is_none_or(|works| works.contains(work.name))
     };
     for work in WORKS.iter().filter(is_wanted) {
-        let figure = figure(work, quick, &only, &mut missing);
+        let figure = figure(work, quick, &only, &sizes, &mut missing);
         print(&figure);
         if let Some(folder) = after("--pictures") {
             let file = std::path::Path::new(&folder).join(format!("packets-{}.svg", work.name));

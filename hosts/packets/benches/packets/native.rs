@@ -39,6 +39,10 @@ pub(crate) struct Room {
     pub(crate) more: [Slot; ADDED],
 }
 
+/// A room at the beginning of a page, as the forwarder's are: frames then lie in as many lines of the cache.
+#[repr(C, align(4096))]
+struct Paged(Room);
+
 /// A peer whose frames lie in our memory.
 pub(crate) struct InPlace {
     room: *mut Room,
@@ -89,10 +93,10 @@ impl InPlace {
         // SAFETY: elastic/environment.rs defines it so.
         let steps = unsafe { std::mem::transmute::<*mut c_void, Steps>(steps) };
         // SAFETY: all zeros are a room of empty frames. It stays until the process ends.
-        let room: Box<Room> = unsafe { Box::new_zeroed().assume_init() };
+        let room: Box<Paged> = unsafe { Box::new_zeroed().assume_init() };
         let filter = filter.parse().ok()?;
         Some(InPlace {
-            room: Box::into_raw(room),
+            room: Box::into_raw(room).cast(),
             steps: Entry::Given(steps),
             filter,
         })

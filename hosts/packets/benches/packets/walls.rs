@@ -4,8 +4,8 @@ use crate::native::{InPlace, symbol};
 use crate::{Work, build, hip, process};
 use mullion::Host;
 use mullion_packets::batch::Batch;
-use mullion_packets::config::{Description, Kind};
-use mullion_packets::forward::Forwarder;
+use mullion_packets::config::{Description, Kind, Wall};
+use mullion_packets::forward::{Chain, Forwarder};
 use std::ffi::{CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -33,6 +33,7 @@ impl Wall for InPlace {
 struct Domain {
     forwarder: Forwarder,
     memory: Batch<'static>,
+    chain: Chain,
 }
 
 impl Domain {
@@ -41,6 +42,7 @@ impl Domain {
             name: work.name.to_owned(),
             image,
             kind: Kind::Transcoder,
+            wall: Wall::Window,
             filter: Some(work.filter.to_owned()),
             from: None,
             sees: None,
@@ -49,8 +51,11 @@ impl Domain {
             memory: None,
         };
         let forwarder = Forwarder::new(Host::new(), &[description]).expect("it was verified");
-        let memory = Batch::default();
-        Domain { forwarder, memory }
+        Domain {
+            forwarder,
+            memory: Batch::default(),
+            chain: Chain::default(),
+        }
     }
 }
 
@@ -60,8 +65,8 @@ impl Wall for Domain {
         for frame in frames {
             batch.push(Duration::from_secs(1), frame);
         }
-        let chain = self.forwarder.modules();
-        self.forwarder.handle(&chain, 0, &mut batch);
+        let chain = self.forwarder.refresh(&mut self.chain);
+        self.forwarder.handle(chain, 0, &mut batch);
         let bytes = batch.out().map(|frame| frame.len() as u64).sum();
         self.memory = batch.again();
         bytes

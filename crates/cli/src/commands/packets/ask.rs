@@ -6,7 +6,7 @@ use crate::commands::keys::KeyringArgs;
 use crate::image_file::whole;
 use crate::output;
 use anyhow::{Context, bail};
-use mullion_packets::config::{Config, Description};
+use mullion_packets::config::{Config, Description, Wall};
 use mullion_packets::control::{self, Answer, Question, Status};
 use mullion_packets::users::{self, List, Load, Named};
 use mullion_service::wire::{self, Operation};
@@ -40,6 +40,9 @@ pub(super) struct LoadArgs {
     /// In the place of modules of the same names.
     #[arg(long)]
     replace: bool,
+    /// What holds them in, whatever the file says: window, or process for a process of its own without powers.
+    #[arg(long, value_name = "WALL")]
+    wall: Option<Wall>,
     /// A file or directory of credentials, for users. May be repeated.
     #[arg(long, value_name = "PATH", requires = "requester")]
     credentials: Vec<PathBuf>,
@@ -100,7 +103,8 @@ impl ControlArgs {
 impl LoadArgs {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let config = Config::read(&self.config)?;
-        for module in config.modules {
+        for mut module in config.modules {
+            module.wall = self.wall.unwrap_or(module.wall);
             let name = module.name.clone();
             match &self.control.requester {
                 Some(user) => self.load_as(user, module),

@@ -1,6 +1,7 @@
 //! `mullion packets`: a forwarder that runs users' modules on live traffic (docs/packets.md).
 
 mod ask;
+mod inside;
 mod live;
 mod show;
 mod top;
@@ -48,6 +49,9 @@ enum Command {
     Send(traffic::Send),
     /// Receive numbered frames at an interface: how many came, and in which order.
     Receive(traffic::Receive),
+    /// Be the process of a module with `wall = "process"`: started by the forwarder alone.
+    #[command(hide = true)]
+    Inside(inside::Args),
 }
 
 #[derive(clap::Args)]
@@ -81,6 +85,7 @@ impl Args {
             Command::Send(args) => args.run()?,
             Command::Receive(args) => args.run()?,
             Command::Reports(args) => args.run()?,
+            Command::Inside(args) => args.run()?,
         }
         Ok(ExitCode::SUCCESS)
     }

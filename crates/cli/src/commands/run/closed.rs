@@ -62,6 +62,12 @@ fn closing(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
 
 /// From here on the process has what is listed below. Its only thread calls this.
 pub(super) fn close() -> anyhow::Result<()> {
+    give_up()?;
+    filter_calls()
+}
+
+/// All powers are gone, and no file can be opened: of the only thread, and of those that it starts.
+pub(crate) fn give_up() -> anyhow::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_no_new_privs(true)?;
@@ -79,6 +85,11 @@ pub(super) fn close() -> anyhow::Result<()> {
         .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
         .and_then(|rules| rules.create()?.restrict_self())
         .context("Landlock")?;
+    Ok(())
+}
+
+/// What is not in the table below ends the process from here on, whichever thread asks.
+pub(crate) fn filter_calls() -> anyhow::Result<()> {
     for each in filters(SeccompAction::KillProcess)? {
         apply_filter_all_threads(&each)?;
     }

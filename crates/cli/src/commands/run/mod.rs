@@ -1,6 +1,6 @@
 //! `mullion run`: a program extension in a domain of its own.
 
-mod closed;
+pub(crate) mod closed;
 mod debugger;
 mod report;
 mod trace;
