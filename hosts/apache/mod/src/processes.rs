@@ -86,19 +86,19 @@ fn poll(set: u64, entry: u64, name: &str) -> u64 {
                 "{name}: {set:#x} is no set that the module has made"
             ));
         }
-        // SAFETY: the module may read what it passes. What is looked at is a copy: pool, kind and events, results, object, data.
-        let mut copy = unsafe { (entry as *const [u64; 5]).read() };
+        // SAFETY: the module may read what it passes. What is looked at is a copy: pool, kind and events, object, data.
+        let mut copy = unsafe { (entry as *const [u64; 4]).read() };
         let is_known = match copy[1] as u32 {
-            FILE => walled.knows(copy[3], b'i'),
-            SOCKET => walled.knows_or_shares(copy[3], b'S'),
+            FILE => walled.knows(copy[2], b'i'),
+            SOCKET => walled.knows_or_shares(copy[2], b'S'),
             _ => false,
         };
         if !is_known {
-            return Err(format!("{name}: {:#x} is no file of the module", copy[3]));
+            return Err(format!("{name}: {:#x} is no file of the module", copy[2]));
         }
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: APR's function, with an entry of ours, which it copies.
-        let real: extern "C" fn(u64, *mut [u64; 5]) -> i32 = unsafe { std::mem::transmute(real) };
+        let real: extern "C" fn(u64, *mut [u64; 4]) -> i32 = unsafe { std::mem::transmute(real) };
         Ok(real(set, &mut copy) as u32 as u64)
     })
 }

@@ -23,7 +23,7 @@ const START: u64 = 32;
 const DATA: u64 = 40;
 const FREE: u64 = 48;
 const BUCKET: u64 = 64;
-const RING: u64 = 8;
+pub(crate) const RING: u64 = 8;
 
 /// A bucket that the module has, or has passed to the core in a call that has not returned.
 struct Bucket {
@@ -80,6 +80,18 @@ unsafe fn link(first: u64, second: u64) {
     unsafe {
         write(first, second);
         write(second + PREVIOUS, first);
+    }
+}
+
+/// Puts a bucket of the core's behind all others of a brigade's ring.
+///
+/// # Safety
+/// Both are the core's, and the bucket is in no ring.
+pub(crate) unsafe fn append(end: u64, bucket: u64) {
+    // SAFETY: by the caller.
+    unsafe {
+        link(read(end + PREVIOUS), bucket);
+        link(bucket, end);
     }
 }
 

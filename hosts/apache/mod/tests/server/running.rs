@@ -320,8 +320,8 @@ pub(crate) fn time(pid: u32) -> f64 {
 pub(crate) fn echo(port: u16, text: &str) -> io::Result<Answer> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(text.as_bytes())?;
-    let mut bytes = vec![0; text.len()];
+    stream.write_all(format!("{text}\n").as_bytes())?;
+    let mut bytes = vec![0; text.len() + 1];
     stream.read_exact(&mut bytes)?;
     Ok(Answer {
         status: 200,
