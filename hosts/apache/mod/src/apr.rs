@@ -109,6 +109,7 @@ unsafe extern "C" {
     pub(crate) fn ap_server_root_relative(pool: u64, name: u64) -> u64;
     pub(crate) fn apr_brigade_create(pool: u64, allocator: u64) -> u64;
     pub(crate) fn apr_brigade_cleanup(brigade: u64) -> c_int;
+    pub(crate) fn apr_bucket_alloc(bytes: u64, list: u64) -> u64;
     pub(crate) fn apr_bucket_eos_create(allocator: u64) -> u64;
     pub(crate) fn ap_bucket_eoc_create(allocator: u64) -> u64;
     pub(crate) fn ap_bucket_error_create(

@@ -24,6 +24,7 @@ mod format;
 mod frame;
 mod heap;
 mod interface;
+mod kinds;
 mod layout;
 mod learn;
 mod libraries;

@@ -182,6 +182,8 @@ pub(crate) struct Walled {
     state: Mutex<State>,
     /// Never locked while `state` is.
     pub(crate) rings: Mutex<Rings>,
+    /// Buckets of its own types that are being read.
+    pub(crate) readings: Mutex<Vec<crate::kinds::Reading>>,
     /// Streams of zlib's, by the module's own.
     pub(crate) streams: Mutex<Map<Stream>>,
     /// Strings of a request that it may change in their place: where the request has them.
@@ -270,6 +272,7 @@ impl Walled {
             time: Counter::default(),
             state: Mutex::default(),
             rings: Mutex::default(),
+            readings: Mutex::default(),
             streams: Mutex::default(),
             texts,
             symbols: Mutex::new(symbols),

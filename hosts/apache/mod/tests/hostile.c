@@ -25,6 +25,13 @@ static int recurse(int n)
     return depth;
 }
 
+/* The core would take bytes of its own for the bucket's. */
+static apr_status_t read_foreign(apr_bucket *b, const char **text, apr_size_t *bytes, apr_read_type_e block)
+{
+    apr_bucket_heap_make(b, b->data, 64, NULL);
+    return APR_SUCCESS;
+}
+
 /* Rings of buckets that the core would follow. */
 static void rings(request_rec *r, const char *what)
 {
@@ -52,6 +59,16 @@ static void rings(request_rec *r, const char *what)
         apr_size_t bytes;
         forged = *e;
         apr_bucket_read(&forged, &text, &bytes, APR_BLOCK_READ);
+    }
+    if (!strcmp(what, "kind") || !strcmp(what, "bytes")) {
+        static apr_bucket_type_t type;
+        apr_bucket *own = apr_bucket_alloc(sizeof(*own), bb->bucket_alloc);
+        *own = *e;
+        type = *e->type;
+        type.read = strcmp(what, "kind") ? read_foreign : (void *)0x1234;
+        own->type = &type;
+        own->data = r->connection;
+        APR_BRIGADE_INSERT_TAIL(bb, own);
     }
     if (!strcmp(what, "freed-bucket")) {
         apr_bucket_delete(e);

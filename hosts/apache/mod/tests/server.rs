@@ -312,7 +312,7 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 32] = [
+const ATTACKS: [(&str, &str); 34] = [
     ("receive", "`conn_rec.pool`"),
     ("unopened", "is no file"),
     ("scoreboard", "Access of"),
@@ -345,6 +345,8 @@ const ATTACKS: [(&str, &str); 32] = [
     ("scoreboard", "hostile.c:"),
     ("filter", "Access of"),
     ("insert", "Access of"),
+    ("kind", "in a brigade is no bucket"),
+    ("bytes", "is no memory of the module's"),
 ];
 
 fn attacked(lines: &str) -> String {

@@ -200,6 +200,13 @@ fn content(root: &Path) {
         "links.map",
         "default /page.html\nrect /small.txt 0,0 10,10\n",
     );
+    fs::create_dir_all(root.join("htdocs/scripts")).expect("made");
+    write(
+        "scripts/words",
+        "#!/bin/sh\necho Content-Type: text/plain\necho X-Query: $QUERY_STRING\necho\necho from a script\ncat\n",
+    );
+    let script = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(root.join("htdocs/scripts/words"), script).expect("ours");
     write("big.txt", &"0123456789abcdef".repeat(4096));
     write("small.txt", &"0123456789abcdef".repeat(64));
     fs::create_dir_all(root.join("htdocs/list")).expect("made");
