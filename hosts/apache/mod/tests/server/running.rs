@@ -203,7 +203,8 @@ fn content(root: &Path) {
     fs::create_dir_all(root.join("htdocs/scripts")).expect("made");
     write(
         "scripts/words",
-        "#!/bin/sh\necho Content-Type: text/plain\necho X-Query: $QUERY_STRING\necho\necho from a script\ncat\n",
+        "#!/bin/sh\nbody=\"from a script: $(cat)\"\necho Content-Type: text/plain\necho X-Query: $QUERY_STRING\n\
+         echo Content-Length: ${#body}\necho\nprintf %s \"$body\"\n",
     );
     let script = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(root.join("htdocs/scripts/words"), script).expect("ours");
