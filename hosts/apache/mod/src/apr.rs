@@ -107,6 +107,25 @@ unsafe extern "C" {
     pub(crate) fn apr_array_push(array: u64) -> u64;
     pub(crate) fn ap_single_module_configure(pool: u64, server: u64, module: u64);
     pub(crate) fn ap_server_root_relative(pool: u64, name: u64) -> u64;
+    pub(crate) fn apr_brigade_create(pool: u64, allocator: u64) -> u64;
+    pub(crate) fn apr_brigade_cleanup(brigade: u64) -> c_int;
+    pub(crate) fn apr_bucket_alloc(bytes: u64, list: u64) -> u64;
+    pub(crate) fn apr_bucket_eos_create(allocator: u64) -> u64;
+    pub(crate) fn ap_bucket_eoc_create(allocator: u64) -> u64;
+    pub(crate) fn ap_bucket_error_create(
+        status: c_int,
+        text: u64,
+        pool: u64,
+        allocator: u64,
+    ) -> u64;
+    pub(crate) fn ap_remove_output_filter(filter: u64);
+    pub(crate) fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u64, c: u64) -> u64;
+    pub(crate) fn ap_register_output_filter(
+        name: *const c_char,
+        filter: usize,
+        begin: usize,
+        kind: c_int,
+    ) -> u64;
     pub(crate) fn ap_set_content_type(r: u64, kind: u64);
     pub(crate) fn ap_hook_create_request(f: usize, before: usize, after: usize, order: c_int);
     pub(crate) fn ap_hook_handler(f: usize, before: usize, after: usize, order: c_int);

@@ -3,9 +3,10 @@
 
 use crate::apr;
 use crate::frame::{Frame, Root};
-use crate::interface::{Back, Given};
+use crate::interface::{Answer as Result_, Back, Given};
 use crate::layout::{self, read};
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
+use crate::stopped;
 use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -107,8 +108,18 @@ impl Slot {
         }
     }
 
+    /// What an ended call answers, after it has seen to the request.
+    #[cold]
+    fn ended(&self, arguments: &[u64; WIDE], why: &str) -> u64 {
+        let answer = stopped::behind(self.walled, self.kind, arguments);
+        answer.unwrap_or_else(|| self.error(&format!("mullion: {why}")))
+    }
+
     fn call(&self, arguments: [u64; WIDE]) -> u64 {
         let walled = self.walled;
+        if let Some(answer) = stopped::before(walled, self.kind, &arguments) {
+            return answer;
+        }
         // A few calls stand for all: clocks cost.
         let begun = walled
             .calls
@@ -116,7 +127,7 @@ impl Slot {
             .is_multiple_of(TIMED)
             .then(Instant::now);
         if walled.domain.is_ended() && !walled.revive() {
-            return self.error(&format!("mullion: {} was stopped", walled.name));
+            return self.ended(&arguments, &format!("{} was stopped", walled.name));
         }
         let mut roots = [Root::None; 6];
         let mut last = 0;
@@ -141,18 +152,16 @@ impl Slot {
         }
         let result = Frame::enter(walled, roots, |frame| {
             match self.granted(frame, arguments) {
-                Ok(result) if !walled.domain.is_ended() => result,
-                Ok(_) => {
-                    let why = walled.tell();
-                    self.error(&format!("mullion: {why}"))
-                }
+                Ok(result) if !walled.domain.is_ended() => Ok(result),
+                Ok(_) => Err(walled.tell()),
                 Err(why) => {
                     let why = format!("{}: {why}", walled.name);
                     apr::log(0, &why);
-                    self.error(&format!("mullion: {why}"))
+                    Err(why)
                 }
             }
         });
+        let result = result.unwrap_or_else(|why| self.ended(&arguments, &why));
         if let Some(begun) = begun {
             let time = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             walled.time.add(time.saturating_mul(TIMED));
@@ -200,12 +209,14 @@ impl Slot {
             }
         }
         let mut arguments = arguments;
-        let mut shown = None;
+        // A call gets two brigades at most.
+        let mut shown = [None; 2];
         for (at, given) in self.kind.given.iter().enumerate().take(WIDE) {
             if *given == Given::Brigade && arguments[at] != 0 {
                 let home = frame.home().ok_or("a brigade without a connection")?;
                 let copy = walled.show_brigade(frame, home, arguments[at])?;
-                shown = Some(copy);
+                let place = shown.iter_mut().find(|place| place.is_none());
+                *place.ok_or("a call with many brigades")? = Some(copy);
                 arguments[at] = copy;
             }
         }
@@ -221,11 +232,16 @@ impl Slot {
                 function(a, b, c, d, e, f)
             }
         };
-        if let Some(copy) = shown {
+        for copy in shown.into_iter().flatten() {
             let ended = walled.end_brigade(frame, copy);
             walled.hide_brigade(copy);
             ended?;
         }
-        Ok(result)
+        match self.kind.answer == Result_::Null && result != 0 {
+            true => Err(format!(
+                "{result:#x} is answered, which the core would follow"
+            )),
+            false => Ok(result),
+        }
     }
 }

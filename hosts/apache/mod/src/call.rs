@@ -96,7 +96,7 @@ fn kind_name(kind: u8) -> &'static str {
         b't' => "table",
         b'e' => "expression",
         b'x' => "regular expression",
-        b'f' => "filter",
+        b'f' | b'D' => "filter",
         b'R' => "filter record",
         b'A' => "allocator of buckets",
         b'i' => "file",
@@ -114,6 +114,10 @@ pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
         b'A' => frame.has_allocator(object),
         b'f' => frame.has_filter(object),
         b'F' => frame.leads_to(object),
+        b'D' => {
+            let is_own = frame.has_filter(object) || frame.walled.knows(object, b'f');
+            is_own || frame.walled.removes_filters && object != 0 && frame.leads_to(object)
+        }
         b'o' => frame.has_thing(object),
         _ => false,
     };
@@ -160,10 +164,18 @@ fn mediated(frame: &Frame, place: usize, arguments: [u64; WIDE]) -> Answer<u64> 
     }
 }
 
-/// `ap_filter_flush`.
-pub(crate) fn flushes() -> Option<usize> {
-    static FLUSH: OnceLock<Option<usize>> = OnceLock::new();
-    *FLUSH.get_or_init(|| apr::symbol("ap_filter_flush"))
+/// What the core gets for `ap_filter_flush` with a filter behind it, or for null. A module may have its address from what the
+/// module imports, which is ours.
+pub(crate) fn flush(frame: &Frame, flush: u64, filter: u64) -> Option<u64> {
+    const NAME: &str = "ap_filter_flush";
+    static FLUSH: OnceLock<(Option<usize>, Option<usize>)> = OnceLock::new();
+    let (real, ours) = *FLUSH.get_or_init(|| (apr::symbol(NAME), resolve(NAME)));
+    if flush == 0 {
+        return Some(0);
+    }
+    let is_flush = [real, ours].contains(&Some(flush as usize));
+    let real = real.filter(|_| is_flush && frame.leads_to(filter));
+    real.map(|real| real as u64)
 }
 
 /// Calls a function of the host with arguments that were looked at.
@@ -225,10 +237,10 @@ pub(crate) fn checked(
                     .map_err(|what| format!("{name}: {what}"))?;
             }
             Param::Flush => {
-                let (flush, filter) = (value, arguments.get(at + 1).copied().unwrap_or(0));
-                let is_flush = flush != 0 && Some(flush as usize) == flushes();
-                if flush != 0 && !(is_flush && frame.leads_to(filter)) {
-                    return lacks(name, at, value, "way to flush");
+                let filter = arguments.get(at + 1).copied().unwrap_or(0);
+                match flush(frame, value, filter) {
+                    Some(real) => arguments[at] = real,
+                    None => return lacks(name, at, value, "way to flush"),
                 }
             }
             Param::Object { kind, null } => {
@@ -337,7 +349,7 @@ pub(crate) fn checked(
         }
     }
     match answer {
-        Result_::Plain => Ok(result),
+        Result_::Plain | Result_::Null => Ok(result),
         Result_::Object(b'k') => passing.made(result),
         Result_::Object(b'b') => {
             let home = pool().or_else(|| frame.home());

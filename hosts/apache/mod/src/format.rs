@@ -143,7 +143,7 @@ variadic! {
     };
     apr_brigade_printf = |frame, passed| {
         let [brigade, flush, filter, format, e, f] = passed.integers;
-        flushing(frame, flush, filter)?;
+        let flush = flushing(frame, flush, filter)?;
         checked(format)?;
         let mut passing = Passing::new(frame);
         let brigade = passing.brigade(brigade)?;
@@ -156,7 +156,7 @@ variadic! {
     };
     apr_brigade_putstrs = |frame, passed| {
         let [brigade, flush, filter, ..] = passed.integers;
-        flushing(frame, flush, filter)?;
+        let flush = flushing(frame, flush, filter)?;
         let mut passing = Passing::new(frame);
         let brigade = passing.brigade(brigade)?;
         let mut status = 0;
@@ -334,12 +334,8 @@ fn database(frame: &Frame, passed: &Passed, name: &str, selects: bool) -> Answer
     Ok(status as u32 as u64)
 }
 
-fn flushing(frame: &Frame, flush: u64, filter: u64) -> Answer<()> {
-    let is_flush = Some(flush as usize) == call::flushes() && frame.leads_to(filter);
-    match flush == 0 || is_flush {
-        true => Ok(()),
-        false => Err(format!("{flush:#x} is no way to flush")),
-    }
+fn flushing(frame: &Frame, flush: u64, filter: u64) -> Answer<u64> {
+    call::flush(frame, flush, filter).ok_or_else(|| format!("{flush:#x} is no way to flush"))
 }
 
 fn a_request(frame: &Frame, r: u64) -> Answer<()> {
@@ -430,7 +426,7 @@ pub(crate) extern "C" fn apr_brigade_vprintf(
     list: u64,
 ) -> u64 {
     mediate(|frame| {
-        flushing(frame, flush, filter)?;
+        let flush = flushing(frame, flush, filter)?;
         frame.walled.must_write(list, 24)?;
         checked(format)?;
         let mut passing = Passing::new(frame);

@@ -264,21 +264,38 @@ impl Frame {
             || self.connections().any(|c| unsafe { read(c + layout::C_NOTES) } == table)
     }
 
-    /// The pool that what the call makes goes with: the request's, or the connection's.
+    /// The pool that what the call makes goes with: the request's, or the connection's, or else that of a brigade.
     pub(crate) fn home(&self) -> Option<u64> {
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of = |at: u64| unsafe { read(at) };
+        let brigade = || {
+            let mut brigades = self.brigades();
+            brigades.next().map(|b| of(b + layout::B_POOL))
+        };
         match self.first_request() {
-            0 => self.connections().next().map(|c| of(c + layout::C_POOL)),
+            0 => {
+                let connection = self.connections().next();
+                connection.map(|c| of(c + layout::C_POOL)).or_else(brigade)
+            }
             r => Some(of(r + layout::R_POOL)),
         }
     }
 
-    /// Whether it is the allocator of buckets of a connection.
+    /// Brigades that this very call was given.
+    fn brigades(&self) -> impl Iterator<Item = u64> {
+        self.roots.iter().filter_map(|root| match *root {
+            Root::Brigade(b) => Some(b),
+            _ => None,
+        })
+    }
+
+    /// Whether it is the allocator of buckets of a connection, or of a brigade that was given.
     pub(crate) fn has_allocator(&self, at: u64) -> bool {
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of = |c: u64| unsafe { read(c + layout::C_BUCKET_ALLOC) };
-        self.connections().any(|c| of(c) == at)
+        // SAFETY: roots are the core's own structures.
+        let of_brigade = |b: u64| unsafe { read(b + layout::B_ALLOCATOR) };
+        self.connections().any(|c| of(c) == at) || self.brigades().any(|b| of_brigade(b) == at)
     }
 
     pub(crate) fn has_filter(&self, filter: u64) -> bool {

@@ -184,7 +184,8 @@ fn shared(name: &str, to: u64, pool: u64, make: impl FnOnce(usize, *mut u64) -> 
             };
             let (base, bytes) = (get("apr_shm_baseaddr_get")?, get("apr_shm_size_get")?);
             walled.know(frame, Some(pool), made, b'h')?;
-            walled.lend_block(frame, pool, base, bytes & !7)?;
+            // It is mapped in pages, so the last word is whole.
+            walled.lend_block(frame, pool, base, bytes.next_multiple_of(8))?;
             // SAFETY: the module may write there.
             unsafe { (to as *mut u64).write(made) };
         }

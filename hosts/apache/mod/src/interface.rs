@@ -59,6 +59,8 @@ pub(crate) enum Answer {
     Request,
     Object(u8),
     Text,
+    /// Nothing: the core would follow it.
+    Null,
 }
 
 impl Answer {
@@ -108,6 +110,16 @@ pub(crate) enum Given {
     Callback(&'static str),
 }
 
+/// What an ended call leaves behind, besides what it answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Ends {
+    Plain,
+    /// An answer that is under way.
+    OutputFilter,
+    /// A request that would be answered without a filter.
+    Insert,
+}
+
 /// A kind of function of modules that the core or another module calls.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Back {
@@ -116,6 +128,7 @@ pub(crate) struct Back {
     /// The same as words: for a module that calls it, its arguments are looked at.
     words: &'static str,
     pub(crate) answer: Answer,
+    pub(crate) ends: Ends,
     /// What an ended call answers; none: the text of a directive's error.
     pub(crate) error: Option<u64>,
 }
@@ -162,6 +175,11 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 given,
                 words: all.trim(),
                 answer: result(answer.trim()),
+                ends: match name {
+                    "output_filter" => Ends::OutputFilter,
+                    "insert_filter" => Ends::Insert,
+                    _ => Ends::Plain,
+                },
                 error,
             };
             (name, back)
@@ -226,6 +244,7 @@ fn result(word: &str) -> Answer {
     match word {
         "." | "" => Answer::Plain,
         "str" => Answer::Text,
+        "null" => Answer::Null,
         "r" => Answer::Request,
         kind => Answer::Object(kind.as_bytes()[0]),
     }
@@ -304,6 +323,9 @@ const NEVER: [&str; 14] = [
     "proto_input_filters",
     "invoke_mtx",
 ];
+
+/// What a policy calls the right to take filters of others out of a request.
+pub(crate) const REMOVAL: &str = "request_rec.output_filters.removal";
 
 /// Modules whose memory others may be allowed to write: they keep what they have in common in it.
 const PARTNERS: [&str; 34] = [
@@ -386,6 +408,7 @@ pub(crate) fn interface() -> &'static Interface {
         for name in crate::backends::BACKEND_FIELDS {
             file.calls.insert(name.0.to_owned(), Call::default());
         }
+        file.calls.insert(REMOVAL.to_owned(), Call::default());
         // Memory that another module has of pools.
         for name in PARTNERS {
             let name = format!("{name}_module.memory");

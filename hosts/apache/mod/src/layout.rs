@@ -60,6 +60,8 @@ places! {
     R_ERR_HEADERS_OUT = "request_rec.err_headers_out", 248;
     R_SUBPROCESS_ENV = "request_rec.subprocess_env", 256;
     R_NOTES = "request_rec.notes", 264;
+    R_STATUS = "request_rec.status", 104;
+    R_PROTO_OUTPUT_FILTERS = "request_rec.proto_output_filters", 440;
     R_HANDLER = "request_rec.handler", 280;
     R_REQUEST_CONFIG = "request_rec.request_config", 392;
     R_OUTPUT_FILTERS = "request_rec.output_filters", 424;
@@ -74,6 +76,8 @@ places! {
     C_NOTES = "conn_rec.notes", 96;
     C_INPUT_FILTERS = "conn_rec.input_filters", 104;
     C_OUTPUT_FILTERS = "conn_rec.output_filters", 112;
+    C_ABORTED = "conn_rec.aborted", 156;
+    C_KEEPALIVE = "conn_rec.keepalive", 160;
     S_PROCESS = "server_rec.process", 0;
     S_MODULE_CONFIG = "server_rec.module_config", 48;
     S_NEXT = "server_rec.next", 8;
@@ -99,6 +103,7 @@ places! {
     M_HOOKS = "module.register_hooks", 96;
     COMMAND_FUNC = "command_rec.func", 8;
     B_POOL = "apr_bucket_brigade.p", 0;
+    B_ALLOCATOR = "apr_bucket_brigade.bucket_alloc", 24;
 }
 
 /// Bytes of structures.

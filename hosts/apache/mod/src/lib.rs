@@ -24,6 +24,7 @@ mod format;
 mod frame;
 mod heap;
 mod interface;
+mod kinds;
 mod layout;
 mod learn;
 mod libraries;
@@ -38,6 +39,7 @@ mod relocatable;
 mod report;
 mod rings;
 mod slots;
+mod stopped;
 mod varbuf;
 mod walled;
 mod warm;
@@ -166,6 +168,7 @@ extern "C" fn register_hooks(_: u64) {
     // SAFETY: the functions stay: `stay` keeps this library.
     unsafe {
         stay();
+        stopped::register();
         apr::ap_hook_child_init(begin as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_check_config(sort_hooks as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_post_config(ready as *const () as usize, 0, 0, REALLY_LAST);

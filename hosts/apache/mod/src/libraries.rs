@@ -477,11 +477,14 @@ pub(crate) extern "C" fn apr_poll(at: u64, count: u64, found: u64, time: u64) ->
         walled.must_write(found, 4)?;
         // SAFETY: the module may write, and so read, there. What is looked at is a copy.
         let mut entry = unsafe { (at as *const [u64; 4]).read() };
-        let is_socket = entry[1] as u32 == SOCKET && walled.knows(entry[2], b'S');
+        let is_socket = entry[1] as u32 == SOCKET && walled.knows_or_shares(entry[2], b'S');
         if count as u32 != 1 || !is_socket {
             return Err("apr_poll: it is not one socket of a connection".to_owned());
         }
-        walled.pool(frame, entry[0])?;
+        // APR does without one here.
+        if entry[0] != 0 {
+            walled.pool(frame, entry[0])?;
+        }
         let real = apr::symbol("apr_poll").ok_or("the server does not have it")?;
         let mut ready = 0i32;
         // SAFETY: it is APR's function, with an entry and a count of ours.

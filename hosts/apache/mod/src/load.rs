@@ -227,6 +227,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         Symbols::new(bytes.to_vec()),
         partners.collect(),
         verified.protection() == Protection::ReadWrite,
+        allowed.contains_key(crate::interface::REMOVAL),
         backend_fields.collect(),
     );
     walled

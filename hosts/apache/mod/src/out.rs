@@ -107,6 +107,15 @@ pub(crate) fn offer_buckets(walled: &'static Walled) -> Answer<()> {
             }
         }
     }
+    for (real, of) in crate::kinds::functions() {
+        all.push((
+            real,
+            format!("{of:?} of a bucket"),
+            Vec::new(),
+            Result_::Plain,
+            Some(of),
+        ));
+    }
     if let Some(free) = crate::apr::symbol("apr_bucket_free") {
         let name = "apr_bucket_free".to_owned();
         all.push((free, name, Vec::new(), Result_::Plain, Some(Of::Free)));

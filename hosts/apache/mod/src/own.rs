@@ -22,7 +22,7 @@ macro_rules! functions {
 
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
-    use crate::{heap, libraries, own, partners, processes, relocatable, varbuf};
+    use crate::{heap, kinds, libraries, own, partners, processes, relocatable, varbuf};
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         functions! {
@@ -48,7 +48,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_pstrcatv, apr_file_read_full, apr_shm_create, apr_shm_attach, apr_global_mutex_child_init,
                 ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
                 apr_base64_decode, apr_base64_decode_binary;
-            processes: apr_proc_create, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
+            kinds: apr_bucket_heap_make, apr_bucket_immortal_make;
+            processes: apr_proc_create, ap_os_create_privileged_process, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
                 apr_pollset_remove;
             relocatable: apr_rmm_init, apr_rmm_attach, apr_rmm_destroy, apr_rmm_malloc, apr_rmm_calloc, apr_rmm_free,
                 apr_rmm_addr_get, apr_rmm_offset_get;

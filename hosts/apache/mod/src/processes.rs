@@ -1,7 +1,8 @@
 //! Programs that modules start, and the files they wait for. A module has a copy of what APR knows of a program.
 
 use crate::apr;
-use crate::call::mediate;
+use crate::call::{self, mediate};
+use crate::slots::{self, WIDE};
 use crate::walled::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -13,36 +14,38 @@ const WORDS: usize = 5;
 /// The core's structures by the modules' own.
 static STARTED: Mutex<Option<HashMap<u64, u64>>> = Mutex::new(None);
 
-pub(crate) extern "C" fn apr_proc_create(
-    to: u64,
-    program: u64,
-    arguments: u64,
-    environment: u64,
-    attributes: u64,
-    pool: u64,
-) -> u64 {
+/// Starts a program by a function of the server's for six arguments, behind the first if there is a request.
+fn start(name: &str, r: Option<u64>, arguments: [u64; 6]) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
+        let [to, program, words, environment, attributes, pool] = arguments;
         walled.must_write(to, PROCESS - 8)?;
         walled.pool(frame, pool)?;
         if !walled.knows(attributes, b'N') {
-            return Err("apr_proc_create: no attributes that the module has made".to_owned());
+            return Err(format!("{name}: no attributes that the module has made"));
         }
-        let real = apr::symbol("apr_proc_create").ok_or("the server does not have it")?;
-        // SAFETY: the pool lives, and APR's function gets memory of the pool's for what it writes.
+        if r.is_some_and(|r| !call::is_request(frame, r)) {
+            return Err(format!("{name}: no request of the module"));
+        }
+        let real = apr::symbol(name).ok_or("the server does not have it")?;
+        // SAFETY: the pool lives, and the function gets memory of the pool's for what it writes.
         unsafe {
             let made = apr::apr_palloc(pool, PROCESS) as *mut [u64; WORDS];
             made.write([0; WORDS]);
-            let real: extern "C" fn(u64, u64, u64, u64, u64, u64) -> i32 =
-                std::mem::transmute(real);
-            let status = real(
-                made as u64,
-                program,
-                arguments,
-                environment,
-                attributes,
-                pool,
-            );
+            let own = [made as u64, program, words, environment, attributes, pool];
+            let status = match r {
+                Some(r) => {
+                    let mut all = [0; WIDE];
+                    all[0] = r;
+                    all[1..7].copy_from_slice(&own);
+                    slots::call_wide(real as u64, &all)
+                }
+                None => {
+                    let real = std::mem::transmute::<usize, slots::Function>(real);
+                    let [a, b, c, d, e, f] = own;
+                    real(a, b, c, d, e, f)
+                }
+            };
             let words = made.read();
             for file in &words[1..4] {
                 walled.know(frame, Some(pool), *file, b'i')?;
@@ -54,6 +57,31 @@ pub(crate) extern "C" fn apr_proc_create(
             Ok(status as u32 as u64)
         }
     })
+}
+
+pub(crate) extern "C" fn apr_proc_create(
+    to: u64,
+    program: u64,
+    words: u64,
+    environment: u64,
+    attributes: u64,
+    pool: u64,
+) -> u64 {
+    let arguments = [to, program, words, environment, attributes, pool];
+    start("apr_proc_create", None, arguments)
+}
+
+pub(crate) extern "C" fn ap_os_create_privileged_process(
+    r: u64,
+    to: u64,
+    program: u64,
+    words: u64,
+    environment: u64,
+    attributes: u64,
+    pool: u64,
+) -> u64 {
+    let arguments = [to, program, words, environment, attributes, pool];
+    start("ap_os_create_privileged_process", Some(r), arguments)
 }
 
 /// The program is ended with the pool: the one that was started, whatever the module has written.
@@ -86,19 +114,19 @@ fn poll(set: u64, entry: u64, name: &str) -> u64 {
                 "{name}: {set:#x} is no set that the module has made"
             ));
         }
-        // SAFETY: the module may read what it passes. What is looked at is a copy: pool, kind and events, results, object, data.
-        let mut copy = unsafe { (entry as *const [u64; 5]).read() };
+        // SAFETY: the module may read what it passes. What is looked at is a copy: pool, kind and events, object, data.
+        let mut copy = unsafe { (entry as *const [u64; 4]).read() };
         let is_known = match copy[1] as u32 {
-            FILE => walled.knows(copy[3], b'i'),
-            SOCKET => walled.knows_or_shares(copy[3], b'S'),
+            FILE => walled.knows(copy[2], b'i'),
+            SOCKET => walled.knows_or_shares(copy[2], b'S'),
             _ => false,
         };
         if !is_known {
-            return Err(format!("{name}: {:#x} is no file of the module", copy[3]));
+            return Err(format!("{name}: {:#x} is no file of the module", copy[2]));
         }
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: APR's function, with an entry of ours, which it copies.
-        let real: extern "C" fn(u64, *mut [u64; 5]) -> i32 = unsafe { std::mem::transmute(real) };
+        let real: extern "C" fn(u64, *mut [u64; 4]) -> i32 = unsafe { std::mem::transmute(real) };
         Ok(real(set, &mut copy) as u32 as u64)
     })
 }

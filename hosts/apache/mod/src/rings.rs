@@ -11,19 +11,20 @@
 //! runs, the core's brigades that it knows are empty.
 
 use crate::frame::Frame;
+use crate::kinds;
 use crate::layout::read;
 use crate::quick::Map;
 use crate::walled::{Answer, Walled, lock};
 
 /// Distances in a bucket; a brigade has its ring at `RING`, and its allocator at `ALLOCATOR`.
 const PREVIOUS: u64 = 8;
-const TYPE: u64 = 16;
-const LENGTH: u64 = 24;
-const START: u64 = 32;
-const DATA: u64 = 40;
-const FREE: u64 = 48;
-const BUCKET: u64 = 64;
-const RING: u64 = 8;
+pub(crate) const TYPE: u64 = 16;
+pub(crate) const LENGTH: u64 = 24;
+pub(crate) const START: u64 = 32;
+pub(crate) const DATA: u64 = 40;
+pub(crate) const FREE: u64 = 48;
+pub(crate) const BUCKET: u64 = 64;
+pub(crate) const RING: u64 = 8;
 
 /// A bucket that the module has, or has passed to the core in a call that has not returned.
 struct Bucket {
@@ -68,18 +69,30 @@ pub(crate) struct Passing<'f> {
 
 /// # Safety
 /// It is memory of the core's, or a copy.
-unsafe fn write(at: u64, value: u64) {
+pub(crate) unsafe fn write(at: u64, value: u64) {
     // SAFETY: the caller has looked the address up among the copies, or has it of the core.
     unsafe { (at as *mut u64).write(value) };
 }
 
 /// # Safety
 /// Both are elements of rings of the core's, or copies.
-unsafe fn link(first: u64, second: u64) {
+pub(crate) unsafe fn link(first: u64, second: u64) {
     // SAFETY: the caller has looked the address up among the copies, or has it of the core.
     unsafe {
         write(first, second);
         write(second + PREVIOUS, first);
+    }
+}
+
+/// Puts a bucket of the core's behind all others of a brigade's ring.
+///
+/// # Safety
+/// Both are the core's, and the bucket is in no ring.
+pub(crate) unsafe fn append(end: u64, bucket: u64) {
+    // SAFETY: by the caller.
+    unsafe {
+        link(read(end + PREVIOUS), bucket);
+        link(bucket, end);
     }
 }
 
@@ -323,9 +336,19 @@ impl Walled {
         unsafe {
             let mut at = read(sentinel);
             let mut last = read(real + RING + PREVIOUS);
+            let mut adopted = 0;
             while at != sentinel {
                 let next = match rings.buckets.get(&at) {
                     Some(_) => read(at),
+                    // One of a type of the module's, in its own memory.
+                    None if adopted < kinds::MOST => {
+                        let own = kinds::adopt(self, passing.frame, at)?;
+                        link(last, own);
+                        link(own, real + RING);
+                        (last, adopted) = (own, adopted + 1);
+                        at = read(at);
+                        continue;
+                    }
                     None => return Err(format!("{at:#x} in a brigade is no bucket")),
                 };
                 let Some(bucket) = rings.buckets.get_mut(&at).filter(|bucket| !bucket.is_out)

@@ -45,6 +45,8 @@ struct Ledger {
     blocks: Vec<(u64, u64)>,
     bytes: u64,
     objects: Vec<u64>,
+    /// Requests in which a filter of the module was stopped.
+    stopped: Vec<u64>,
     /// Requests, connections and filters whose warm fields were granted.
     touched: Vec<u64>,
 }
@@ -100,6 +102,7 @@ impl Ledger {
         self.blocks.clear();
         self.objects.clear();
         self.touched.clear();
+        self.stopped.clear();
     }
 }
 
@@ -163,6 +166,8 @@ pub(crate) struct Walled {
     filter_place: Piece,
     /// Whether one of a connection or a filter was ever written.
     was_written: AtomicBool,
+    /// Whether a filter of its was ever stopped.
+    pub(crate) has_stopped: AtomicBool,
     /// Parts of `cmd_parms`, for the length of a directive's call.
     pub(crate) command: Vec<(u64, u64)>,
     pub(crate) places: (bool, bool, bool),
@@ -177,6 +182,8 @@ pub(crate) struct Walled {
     state: Mutex<State>,
     /// Never locked while `state` is.
     pub(crate) rings: Mutex<Rings>,
+    /// Buckets of its own types that are being read.
+    pub(crate) readings: Mutex<Vec<crate::kinds::Reading>>,
     /// Streams of zlib's, by the module's own.
     pub(crate) streams: Mutex<Map<Stream>>,
     /// Strings of a request that it may change in their place: where the request has them.
@@ -184,6 +191,8 @@ pub(crate) struct Walled {
     pub(crate) symbols: Mutex<Symbols>,
     /// Whether its loads are checked.
     reads: bool,
+    /// Whether it may take filters of others out of its requests.
+    pub(crate) removes_filters: bool,
     /// Whether mod_proxy has ever given it a connection, and what it may write of one.
     pub(crate) has_backends: AtomicBool,
     /// Connections to backends with the threads that have them.
@@ -235,6 +244,7 @@ impl Walled {
         symbols: Symbols,
         partners: Vec<String>,
         reads: bool,
+        removes_filters: bool,
         backend_fields: Vec<&'static str>,
     ) -> &'static Walled {
         let stand_in = Box::leak(Box::new([0u64; layout::MODULE / 8]));
@@ -251,6 +261,7 @@ impl Walled {
             connection_place: Piece::new((0, 8)),
             filter_place: Piece::new((layout::F_CTX, 8)),
             was_written: AtomicBool::new(false),
+            has_stopped: AtomicBool::new(false),
             command,
             places,
             data,
@@ -261,11 +272,13 @@ impl Walled {
             time: Counter::default(),
             state: Mutex::default(),
             rings: Mutex::default(),
+            readings: Mutex::default(),
             streams: Mutex::default(),
             texts,
             symbols: Mutex::new(symbols),
             partners,
             reads,
+            removes_filters,
             has_backends: AtomicBool::new(false),
             acquired: Mutex::default(),
             backend_fields,
@@ -402,6 +415,21 @@ impl Walled {
         let ledger = state.ledgers.entry(pool).or_default();
         ledger.lend(self, pool, granted);
         Ok(())
+    }
+
+    /// A filter of the module was stopped in a request, which has this pool.
+    pub(crate) fn note_stopped(&'static self, r: u64, pool: u64) {
+        let mut state = lock(&self.state);
+        self.open(&mut state, pool);
+        let ledger = state.ledgers.entry(pool).or_default();
+        ledger.stopped.push(r);
+        self.has_stopped.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn was_stopped(&self, r: u64, pool: u64) -> bool {
+        let state = lock(&self.state);
+        let ledger = state.ledgers.get(&pool);
+        ledger.is_some_and(|ledger| ledger.stopped.contains(&r))
     }
 
     /// A pool that the module may use.

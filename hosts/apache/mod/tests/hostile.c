@@ -25,6 +25,13 @@ static int recurse(int n)
     return depth;
 }
 
+/* The core would take bytes of its own for the bucket's. */
+static apr_status_t read_foreign(apr_bucket *b, const char **text, apr_size_t *bytes, apr_read_type_e block)
+{
+    apr_bucket_heap_make(b, b->data, 64, NULL);
+    return APR_SUCCESS;
+}
+
 /* Rings of buckets that the core would follow. */
 static void rings(request_rec *r, const char *what)
 {
@@ -52,6 +59,16 @@ static void rings(request_rec *r, const char *what)
         apr_size_t bytes;
         forged = *e;
         apr_bucket_read(&forged, &text, &bytes, APR_BLOCK_READ);
+    }
+    if (!strcmp(what, "kind") || !strcmp(what, "bytes")) {
+        static apr_bucket_type_t type;
+        apr_bucket *own = apr_bucket_alloc(sizeof(*own), bb->bucket_alloc);
+        *own = *e;
+        type = *e->type;
+        type.read = strcmp(what, "kind") ? read_foreign : (void *)0x1234;
+        own->type = &type;
+        own->data = r->connection;
+        APR_BRIGADE_INSERT_TAIL(bb, own);
     }
     if (!strcmp(what, "freed-bucket")) {
         apr_bucket_delete(e);
@@ -140,6 +157,16 @@ static int hostile(request_rec *r)
         apr_file_open(&file, "/no/such/file", APR_READ, 0, r->pool);
         apr_file_close(file);
     }
+    if (!strcmp(what, "filter") || !strcmp(what, "late")) {
+        ap_add_output_filter("HOSTILE", (void *)what, r, r->connection);
+        ap_set_content_type(r, "text/plain");
+        ap_rputs("first", r);
+        ap_rflush(r);
+        /* As many handlers do, this one does not look at what filters return. */
+        ap_rputs("second", r);
+        ap_rflush(r);
+        return OK;
+    }
     if (!strcmp(what, "characters"))
         r->filename[0] = 'X';
     rings(r, what);
@@ -148,8 +175,32 @@ static int hostile(request_rec *r)
     return OK;
 }
 
+/* It attacks at once, or when something was sent already. */
+static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    if (f->ctx == NULL || !strcmp(f->ctx, "filter"))
+        ap_scoreboard_image->global->running_generation = 77;
+    f->ctx = NULL;
+    return ap_pass_brigade(f->next, bb);
+}
+
+static void error_filter(request_rec *r)
+{
+    if (strstr(r->uri, "hostile/filter"))
+        ap_add_output_filter("HOSTILE", NULL, r, r->connection);
+}
+
+static void insert(request_rec *r)
+{
+    if (strstr(r->uri, "hostile/insert"))
+        ap_scoreboard_image->global->running_generation = 77;
+}
+
 static void hooks(apr_pool_t *p)
 {
+    ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_CONTENT_SET);
+    ap_hook_insert_error_filter(error_filter, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_insert_filter(insert, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(hostile, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

@@ -123,7 +123,7 @@ impl Case {
             return None;
         }
         let mut server = Server::start(place, &self.lines(place, walled), true);
-        let port = server.port.to_string();
+        let (port, pid) = (server.port.to_string(), format!(">{}<", server.pid()));
         let mut answers = Vec::new();
         for request in self.requests.iter().chain(&self.requests) {
             let fields: Vec<(&str, &str)> = request
@@ -153,7 +153,7 @@ impl Case {
             for (_, value) in &mut answer.headers {
                 *value = value.replace(&port, "PORT");
             }
-            answer.body = answer.body.replace(&port, "PORT");
+            answer.body = answer.body.replace(&port, "PORT").replace(&pid, "PID");
             answers.push(answer);
         }
         let ended_well = server.end();
@@ -235,6 +235,8 @@ fn store(place: &Place) -> bool {
     );
     let digest = format!("user:realm:{}\n", md5("user:realm:word"));
     fs::write(state.join("digest"), digest).expect("written");
+    let heartbeat = "127.0.0.1 &ready=75&busy=0&lastseen=1&port=0\n";
+    fs::write(state.join("heartbeats"), heartbeat).expect("written");
     assert!(matches!(made, Some(0 | 4)), "{made:?}");
     made == Some(0)
 }

@@ -200,6 +200,14 @@ fn content(root: &Path) {
         "links.map",
         "default /page.html\nrect /small.txt 0,0 10,10\n",
     );
+    fs::create_dir_all(root.join("htdocs/scripts")).expect("made");
+    write(
+        "scripts/words",
+        "#!/bin/sh\nbody=\"from a script: $(cat)\"\necho Content-Type: text/plain\necho X-Query: $QUERY_STRING\n\
+         echo Content-Length: ${#body}\necho\nprintf %s \"$body\"\n",
+    );
+    let script = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(root.join("htdocs/scripts/words"), script).expect("ours");
     write("big.txt", &"0123456789abcdef".repeat(4096));
     write("small.txt", &"0123456789abcdef".repeat(64));
     fs::create_dir_all(root.join("htdocs/list")).expect("made");
@@ -320,8 +328,8 @@ pub(crate) fn time(pid: u32) -> f64 {
 pub(crate) fn echo(port: u16, text: &str) -> io::Result<Answer> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(text.as_bytes())?;
-    let mut bytes = vec![0; text.len()];
+    stream.write_all(format!("{text}\n").as_bytes())?;
+    let mut bytes = vec![0; text.len() + 1];
     stream.read_exact(&mut bytes)?;
     Ok(Answer {
         status: 200,
