@@ -181,6 +181,12 @@ pub(crate) fn fsync(call: &Call<'_>) -> Answer {
     Ok(0)
 }
 
+pub(crate) fn fchmod(call: &Call<'_>) -> Answer {
+    let mode = call.argument(1) as u32;
+    call.program().set_open_mode(&handle(call)?, mode)?;
+    Ok(0)
+}
+
 /// Entries of a directory, as many as fit: inode, position, length, type, name.
 pub(crate) fn getdents64(call: &Call<'_>) -> Answer {
     const MOST: u64 = 1 << 16;

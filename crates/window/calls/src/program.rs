@@ -144,6 +144,9 @@ pub trait Files {
     /// Gives a file these times: of the last access, and of the last change.
     fn set_open_times(&self, handle: &Handle, times: [Moment; 2]) -> Result<(), CallStop>;
 
+    /// fchmod.
+    fn set_open_mode(&self, handle: &Handle, mode: u32) -> Result<(), CallStop>;
+
     /// Waits until it is on the disk.
     fn sync(&self, handle: &Handle) -> Result<(), CallStop>;
 

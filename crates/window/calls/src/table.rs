@@ -114,6 +114,7 @@ pub const TABLE: &[Row] = &[
     row(87, "unlink", Directory, names::unlink, CHANGE),
     row(89, "readlink", Directory, names::readlink, BENEATH),
     row(90, "chmod", Directory, names::chmod, CHANGE),
+    row(91, "fchmod", Directory, files::fchmod, CHANGE),
     row(95, "umask", Always, names::umask, SELF),
     row(96, "gettimeofday", Clock, time::gettimeofday, TIME),
     row(102, "getuid", Always, process::nobody, SELF),

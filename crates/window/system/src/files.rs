@@ -1,13 +1,14 @@
 //! What is done with what a program has open.
 
 use crate::caller::Caller;
+use crate::mount::MODE;
 use crate::open::{Open, Way, behind};
 use crate::stat::{self, quiet_length, timestamps};
 use crate::stop::{of_address, of_io, told};
 use crate::streams::Streams;
 use mullion_calls::{CallStop, DirectoryEntry, Files, Handle, Moment, STAT, Stream};
 use mullion_runtime::Claimed;
-use rustix::fs::{FileType, RawDir, SeekFrom};
+use rustix::fs::{FileType, Mode, RawDir, SeekFrom};
 use rustix::io::Errno;
 
 /// Most bytes of one read or write, as Linux has it.
@@ -107,6 +108,19 @@ impl Files for Caller<'_, '_> {
                 read_only: true, ..
             } => Err(Errno::ROFS),
             Open::File { descriptor, .. } => rustix::fs::futimens(descriptor, &timestamps(times)),
+            _ => Err(Errno::ACCESS),
+        };
+        set.map_err(told)
+    }
+
+    fn set_open_mode(&self, handle: &Handle, mode: u32) -> Result<(), CallStop> {
+        let set = match behind(handle)? {
+            Open::File {
+                read_only: true, ..
+            } => Err(Errno::ROFS),
+            Open::File { descriptor, .. } => {
+                rustix::fs::fchmod(descriptor, Mode::from_raw_mode(mode & MODE))
+            }
             _ => Err(Errno::ACCESS),
         };
         set.map_err(told)

@@ -26,7 +26,7 @@ const OPEN_FLAGS: OFlags = OFlags::ACCMODE
     .union(OFlags::SYNC)
     .union(OFlags::DSYNC);
 /// Bits that a program may set of a file's mode.
-const MODE: u32 = 0o777;
+pub(crate) const MODE: u32 = 0o777;
 
 /// A directory of the host under a path of the program's.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use super::{Emitter, put};
 use crate::cfi::Cfa;
 use crate::table::Class;
-use crate::unit::{Item, LabelId};
+use crate::unit::{Item, LabelId, Unit};
 use mullion_abi::LABEL;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -61,7 +61,8 @@ impl Emitter<'_> {
     pub(super) fn align(&mut self, index: usize, name: &str, arguments: &str, section: usize) {
         self.mark_start(section);
         self.labelled = false;
-        match alignment(name, arguments).filter(|_| self.labelled_function_follows(index)) {
+        let follows = labelled_function_follows(self.unit, index);
+        match alignment(name, arguments).filter(|_| follows) {
             Some(alignment) => {
                 let start = self.start_number(section);
                 put!(
@@ -69,36 +70,21 @@ impl Emitter<'_> {
                     ".skip\t(-{LABEL_LENGTH}-(.-.Lmullion_start{start}))&{}, 0x90",
                     alignment - 1
                 );
-                put!(self, ".balign\t1");
                 self.put_label();
             }
             None => put!(self, "{name}\t{arguments}"),
         }
     }
 
-    fn labelled_function_follows(&self, index: usize) -> bool {
-        for (item, ..) in &self.unit.items[index + 1..] {
-            match item {
-                Item::Label(id) => {
-                    let label = &self.unit.labels[*id];
-                    return label.is_indirect_target() && !label.name.starts_with(".L");
-                }
-                Item::Directive(
-                    ".globl" | ".global" | ".weak" | ".type" | ".hidden" | ".protected"
-                    | ".internal",
-                    _,
-                )
-                | Item::Marker(_) => {}
-                _ => return false,
-            }
-        }
-        false
-    }
-
-    /// Alignment is computed from the start of the section, which is aligned as strictly as anything in it.
+    /// Alignment is computed from the start of the section, which is aligned as strictly as anything in it. A function
+    /// whose label comes in front of it is not aligned by a directive, so the section is told.
     pub(super) fn mark_start(&mut self, section: usize) {
         if !std::mem::replace(&mut self.section_starts[section], true) {
             let start = self.start_number(section);
+            let strictest = self.strictest[section];
+            if strictest > 1 {
+                put!(self, ".balign\t{strictest}");
+            }
             let _ = writeln!(self.out, ".Lmullion_start{start}:");
         }
     }
@@ -158,9 +144,52 @@ impl Emitter<'_> {
     }
 }
 
-/// The alignment in bytes, if nothing but an alignment is asked for.
+fn labelled_function_follows(unit: &Unit<'_>, index: usize) -> bool {
+    for (item, ..) in &unit.items[index + 1..] {
+        match item {
+            Item::Label(id) => {
+                let label = &unit.labels[*id];
+                return label.is_indirect_target() && !label.name.starts_with(".L");
+            }
+            Item::Directive(
+                ".globl" | ".global" | ".weak" | ".type" | ".hidden" | ".protected" | ".internal",
+                _,
+            )
+            | Item::Marker(_) => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// By section: the strictest alignment of a function that has a label in front of it.
+pub(super) fn strictest(unit: &Unit<'_>) -> Vec<u32> {
+    let mut strictest = vec![1; unit.sections.len()];
+    for (index, (item, section, _)) in unit.items.iter().enumerate() {
+        let Item::Align(name, arguments) = item else {
+            continue;
+        };
+        let alignment =
+            alignment(name, arguments).filter(|alignment| *alignment > strictest[*section]);
+        if let Some(alignment) = alignment
+            && unit.sections[*section].executable
+            && labelled_function_follows(unit, index)
+        {
+            strictest[*section] = alignment;
+        }
+    }
+    strictest
+}
+
+/// The alignment in bytes, if nothing but an alignment is asked for; LLVM says with what to fill, too.
 fn alignment(name: &str, arguments: &str) -> Option<u32> {
-    let number: u32 = arguments.trim().parse().ok()?;
+    let number = arguments
+        .split_once(',')
+        .map_or(arguments, |(number, fill)| match fill.trim() {
+            "0x90" => number,
+            _ => "",
+        });
+    let number: u32 = number.trim().parse().ok()?;
     match name {
         ".p2align" if number < 16 => Some(1 << number),
         ".align" | ".balign" if number.is_power_of_two() && number <= 1 << 15 => Some(number),

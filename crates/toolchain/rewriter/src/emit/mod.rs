@@ -50,6 +50,7 @@ pub(crate) fn emit(
         place: vec![None; unit.sections.len()],
         lines: lines::Lines::default(),
         section_starts: vec![false; unit.sections.len()],
+        strictest: label::strictest(unit),
         section_ends: vec![false; unit.sections.len()],
         within: sections_within(unit),
         labelled: false,
@@ -131,6 +132,8 @@ struct Emitter<'u> {
     lines: lines::Lines,
     /// By section: whether its start has been marked (`.Lmullion_start`).
     section_starts: Vec<bool>,
+    /// By section: the strictest alignment that is computed from its start.
+    strictest: Vec<u32>,
     /// By section: whether its end will be named (`.Lmullion_end`).
     section_ends: Vec<bool>,
     /// By function: the section of all that indirect jumps may go to in it, if it is one.

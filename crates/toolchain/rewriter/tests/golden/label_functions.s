@@ -26,9 +26,9 @@ other:
 	.quad	local
 #### output
 	.text
+	.balign	16
 .Lmullion_start0:
 	.skip	(-7-(.-.Lmullion_start0))&15, 0x90
-	.balign	1
 	nopl	0x4e6c754d(%rax)
 	.globl	f
 	.type	f, @function
@@ -41,7 +41,6 @@ local:
 	ret
 	.size	local, .-local
 	.skip	(-7-(.-.Lmullion_start0))&15, 0x90
-	.balign	1
 	nopl	0x4e6c754d(%rax)
 	.type	taken, @function
 taken:

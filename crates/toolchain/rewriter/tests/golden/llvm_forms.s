@@ -19,9 +19,9 @@ f:
 	.att_syntax
 	.section	.text.f,"ax",@progbits
 	.globl	f
+	.balign	16
 .Lmullion_start1:
 	.skip	(-7-(.-.Lmullion_start1))&15, 0x90
-	.balign	1
 	nopl	0x4e6c754d(%rax)
 	.type	f,@function
 f:
