@@ -17,8 +17,8 @@
 //! threads take turns, this is soon a plain lock.
 
 use crate::gates::here;
-use crate::keep;
 use crate::memory;
+use mullion_word_table::barrier;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
@@ -106,7 +106,7 @@ impl<T> Biased<T> {
         let mut turn = memory::lock(&self.turn);
         if !self.bias.load(Ordering::Relaxed).is_null() {
             self.bias.store(ptr::null_mut(), Ordering::Relaxed);
-            keep::barrier();
+            barrier();
             while self.busy.load(Ordering::Acquire) {
                 std::thread::yield_now();
             }
@@ -123,13 +123,11 @@ impl<T> Biased<T> {
         }
     }
 
-    /// The thread gets the bias at the end of its turn. Without `membarrier` nobody gets it.
+    /// The thread gets the bias at the end of its turn.
     #[cold]
     fn give(&self, turn: &mut Turns) {
         turn.count = 0;
-        if keep::barrier() {
-            self.bias.store(turn.latest, Ordering::Release);
-        }
+        self.bias.store(turn.latest, Ordering::Release);
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::core::{Core, Domain, EndError};
 use crate::gates::{Registers, state};
 use crate::holder::Holder;
-use crate::keep::barrier;
 use crate::load;
 use crate::memory::{PAGE, lock};
 use crate::module::{Access, Module};
@@ -15,6 +14,7 @@ use crate::world::world;
 use crate::{gates, slow, thread};
 use mullion_supervisor::{DomainId, Permission};
 use mullion_word_table::View;
+use mullion_word_table::barrier;
 use std::ffi::c_void;
 use std::path::Path;
 use std::sync::Arc;

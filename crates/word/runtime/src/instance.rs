@@ -19,7 +19,6 @@
 use crate::core::{Core, Domain, EndError, Instances, Principal};
 use crate::gates::{Here, Registers, Seat, here};
 use crate::holder::Holder;
-use crate::keep::barrier;
 use crate::memory::lock;
 use crate::policy::{Effect, FunctionPolicy};
 use crate::rights::{
@@ -29,6 +28,7 @@ use crate::thread;
 use crate::world::world;
 use mullion_supervisor::{Error, Permission};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST};
+use mullion_word_table::barrier;
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -50,6 +50,7 @@ use crate::rights::{self, GrantError, Raised, words};
 use crate::thread;
 use crate::wanted::{Keep, Kept, Wanted};
 use crate::world::world;
+use mullion_word_table::barrier;
 use std::ptr;
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -384,13 +385,6 @@ pub(crate) extern "C" fn shift(seat: *mut Seat, registers: *const Registers) -> 
         }
     }
     is_done
-}
-
-/// Every thread of the process passes a full barrier. It cannot fail behind `Inside::new`, which registers the process.
-pub(crate) fn barrier() -> bool {
-    let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-    // SAFETY: it has no effect but order.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
 /// Behind a repeated call, if the thread has lost the bias meanwhile.

@@ -45,6 +45,7 @@
 //!
 //! A copy of the process (`fork`) has one thread only, with another number: [`Held`].
 
+use crate::barrier::barrier;
 use crate::code::{self, Place};
 use mullion_supervisor::DomainId;
 use std::cell::Cell;
@@ -378,12 +379,6 @@ fn this_thread() -> Arc<Thread> {
     };
     thread.visits.fetch_add(1, Ordering::Relaxed);
     thread
-}
-
-fn barrier() {
-    let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-    // SAFETY: it has no effect but order. It was registered, so it cannot fail.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
 }
 
 fn unblock(signal: i32) {

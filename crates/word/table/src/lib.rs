@@ -25,6 +25,7 @@
 ))]
 
 mod access;
+mod barrier;
 mod check;
 mod code;
 mod counted;
@@ -34,6 +35,7 @@ mod space;
 mod table;
 
 pub use access::Access;
+pub use barrier::barrier;
 pub use check::{checked_code, load4, store4};
 pub use code::{Code, CodeError, Loaded};
 pub use inside::{Held, Inside, SetupError, Visit};
