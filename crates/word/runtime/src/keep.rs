@@ -45,7 +45,7 @@ use crate::gates::{Inner, Registers, Seat};
 use crate::holder::Holder;
 use crate::measure::Arguments;
 use crate::memory::lock;
-use crate::policy::{Effect, FunctionPolicy};
+use crate::policy::FunctionPolicy;
 use crate::rights::{self, GrantError, Raised, words};
 use crate::thread;
 use crate::wanted::{Keep, Kept, Wanted};
@@ -291,11 +291,10 @@ impl Kept {
         let mut decider = world().supervisor();
         let mut count = 0;
         for effect in &policy.effects {
-            let (Effect::In(at, size) | Effect::Out(at, size) | Effect::InOut(at, size)) = effect
-            else {
+            let Some((at, size, wanted)) = effect.lent() else {
                 return false;
             };
-            let address = registers.argument(*at);
+            let address = registers.argument(at);
             let bytes = match arguments.bytes(size) {
                 Ok(0) => continue,
                 Ok(bytes) if address != 0 => bytes,
@@ -306,6 +305,10 @@ impl Kept {
             let (Ok(range), Some((piece, permission))) = (range, piece) else {
                 return false;
             };
+            // Pieces without bytes are left out, so this one may have been another argument's.
+            if permission != wanted {
+                return false;
+            }
             let now = (range.start(), range.count());
             if *piece != now {
                 let raised = &mut self.raised[count];

@@ -1,6 +1,7 @@
 //! What a call means for memory: rows that the gates' slow way goes by (`slow.rs`).
 
 use crate::size::Size;
+use mullion_supervisor::Permission;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,6 +35,20 @@ pub enum Effect {
     Instance(u8),
     /// It is a function. Where a module calls, it must be one that the module may call itself.
     Callback(u8),
+}
+
+impl Effect {
+    /// The argument that the callee is lent for the length of the call, its size, and with which permission.
+    #[inline]
+    pub(crate) fn lent(&self) -> Option<(u8, &Size, Permission)> {
+        match self {
+            Effect::In(at, size) => Some((*at, size, Permission::Read)),
+            Effect::Out(at, size) | Effect::InOut(at, size) => {
+                Some((*at, size, Permission::ReadWrite))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The value of a call that was ended.

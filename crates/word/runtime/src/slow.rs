@@ -224,14 +224,13 @@ fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Reg
     seat.repeated = 0;
     seat.masks = [0; 6];
     for effect in &policy.effects {
-        let (Effect::In(at, size) | Effect::Out(at, size) | Effect::InOut(at, size)) = effect
-        else {
+        let Some((at, size, _)) = effect.lent() else {
             return;
         };
         if !size.is_in_registers() {
             return;
         }
-        for used in [Number::of(*at, Bits::U64)]
+        for used in [Number::of(at, Bits::U64)]
             .into_iter()
             .chain(size.numbers())
         {
@@ -258,17 +257,10 @@ fn grant_arguments(
     let caller = from.map(|from| from.holder);
     let arguments = Arguments { registers, caller };
     for effect in &policy.effects {
-        let (argument, size, permission, stays) = match effect {
-            Effect::In(at, size) => (*at, size, Permission::Read, false),
-            Effect::Out(at, size) | Effect::InOut(at, size) => {
-                (*at, size, Permission::ReadWrite, false)
-            }
-            Effect::Takes(at, size) => (*at, size, Permission::ReadWrite, true),
-            Effect::Callback(_)
-            | Effect::Gives(_)
-            | Effect::Frees(_)
-            | Effect::Moves(..)
-            | Effect::Instance(_) => continue,
+        let (argument, size, permission, stays) = match (effect.lent(), effect) {
+            (Some((at, size, permission)), _) => (at, size, permission, false),
+            (None, Effect::Takes(at, size)) => (*at, size, Permission::ReadWrite, true),
+            (None, _) => continue,
         };
         let judge = |lacks: Lacks| match from {
             Some(caller) => lacks.judge(caller.core, core.name_of(body), argument),

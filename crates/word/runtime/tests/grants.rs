@@ -31,6 +31,12 @@ const TEXT: &str = "
     gate    look                    # without a policy
     checked 1, 0, (%rdi), mov (%rdi), %eax
     ret
+    gate    misread                 # In(0, Argument(1)), Out(2, Argument(3)): writes what it may only read
+    test    %rsi, %rsi
+    je      3f
+    checked 2, 0, (%rdi), incl (%rdi)
+3:  mov     $1, %eax
+    ret
     gate    nothing                 # without a policy, touches nothing
     mov     $3, %eax
     ret
@@ -88,7 +94,14 @@ fn load() -> (Host, Domain) {
     let policy = policy
         .export("fill", piece())
         .export("beyond", piece())
-        .export("nested", piece());
+        .export("nested", piece())
+        .export(
+            "misread",
+            FunctionPolicy::of(&[
+                Effect::In(0, Size::Argument(1)),
+                Effect::Out(2, Size::Argument(3)),
+            ]),
+        );
     let domain = host.load(&module("grants", TEXT), policy).unwrap();
     (host, domain)
 }
@@ -163,6 +176,23 @@ fn a_right_that_is_kept_moves_with_the_arguments() {
     }
     assert!(stale > 100);
     assert!(cells == wanted);
+}
+
+/// One piece is kept, and another call wants one piece, too: of the other argument, and only to be read.
+#[test]
+fn a_kept_right_to_write_does_not_move_to_what_is_only_read() {
+    type Fn4 = extern "C" fn(u64, u64, u64, u64) -> u64;
+    let (_host, domain) = load();
+    let mut cells = vec![0u32; 1 << 10];
+    let base = cells.as_mut_ptr() as u64;
+    let misread = function::<Fn4>(&domain, "misread");
+    for at in 0..MANY {
+        let place = base + 4 * u64::from(at % 64);
+        assert_eq!(misread(base, 0, place, 8), 1);
+    }
+    assert_eq!(misread(base + 128, 8, base, 0), 0);
+    assert_eq!(refused(&domain), Some(base + 128));
+    assert!(cells.iter().all(|cell| *cell == 0));
 }
 
 #[test]
