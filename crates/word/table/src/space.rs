@@ -293,7 +293,7 @@ impl Space {
         compiler_fence(Ordering::SeqCst);
         // Four cells at a time; others among them get what they have. There is one writer.
         let (low, high) = (first / 4, (end - 1) / 4);
-        let (head, tail) = (!0 << (first % 4 * 16), !0 >> (3 - (end - 1) % 4) * 16);
+        let (head, tail) = (!0 << (first % 4 * 16), !0 >> ((3 - (end - 1) % 4) * 16));
         if low == high {
             return self.set_four(low, head & tail, number);
         }
@@ -314,7 +314,7 @@ impl Space {
         // whole: a processor does not tear two bytes that lie in an aligned store.
         let four = unsafe { AtomicU64::from_ptr(at.cast()) };
         let others = four.load(Ordering::Relaxed) & !bits;
-        four.store(others | all & bits, Ordering::Release);
+        four.store(others | (all & bits), Ordering::Release);
     }
 
     fn fill_many(&self, first: u64, end: u64, number: u16) {
