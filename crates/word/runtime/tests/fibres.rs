@@ -128,10 +128,8 @@ fn calls_of_fibres_wait_in_a_domain_and_end_in_any_order() {
         ss_size: memory.len(),
     };
     // SAFETY: the memory stays to the test's end, and the thread ends with it.
-    assert_eq!(
-        unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) },
-        0
-    );
+    let set = unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) };
+    assert_eq!(set, 0);
     // SAFETY: this thread switches as it is wanted, and no other one calls a domain.
     let here = unsafe { host.fibres(STACK as u64) };
     FIBRES.with_borrow_mut(|fibres| {
