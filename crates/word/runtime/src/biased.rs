@@ -18,8 +18,8 @@
 //! A thread gets the bias after a number of turns in a row. Each time that the bias is taken away, the number doubles: where several
 //! threads take turns, this is soon a plain lock.
 
+use crate::barrier::barrier;
 use crate::gates::here;
-use crate::keep;
 use crate::memory;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -108,7 +108,7 @@ impl<T> Biased<T> {
         let mut turn = memory::lock(&self.turn);
         if !self.bias.load(Ordering::Relaxed).is_null() {
             self.bias.store(ptr::null_mut(), Ordering::Relaxed);
-            keep::barrier();
+            barrier();
             while self.busy.load(Ordering::Acquire) {
                 std::thread::yield_now();
             }
@@ -129,7 +129,7 @@ impl<T> Biased<T> {
     #[cold]
     fn give(&self, turn: &mut Turns) {
         turn.count = 0;
-        if keep::barrier() {
+        if barrier() {
             self.bias.store(turn.latest, Ordering::Release);
         }
     }

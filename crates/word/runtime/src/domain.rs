@@ -1,9 +1,9 @@
 //! A domain: a module that was loaded, and its life.
 
+use crate::barrier::barrier;
 use crate::core::{Core, Domain, EndError};
 use crate::gates::{Registers, state};
 use crate::holder::Holder;
-use crate::keep::barrier;
 use crate::load;
 use crate::memory::{PAGE, lock};
 use crate::module::{Access, Module};

@@ -16,10 +16,10 @@
 //! When an instance ends, its place loses all that is not the group's, and its data stacks are cleared. The next instance
 //! gets the place.
 
+use crate::barrier::barrier;
 use crate::core::{Core, Domain, EndError, Instances, Principal};
 use crate::gates::{Here, Registers, Seat, here};
 use crate::holder::Holder;
-use crate::keep::barrier;
 use crate::memory::lock;
 use crate::policy::{Effect, FunctionPolicy};
 use crate::rights::{

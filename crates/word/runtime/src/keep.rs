@@ -40,6 +40,7 @@
 //!
 //! `tests/keep.rs` has the picture as a model, in every order that the memory of x86 allows.
 
+use crate::barrier::barrier;
 use crate::core::Core;
 use crate::gates::{Inner, Registers, Seat};
 use crate::holder::Holder;
@@ -384,13 +385,6 @@ pub(crate) extern "C" fn shift(seat: *mut Seat, registers: *const Registers) -> 
         }
     }
     is_done
-}
-
-/// Every thread of the process passes a full barrier. It cannot fail behind `Inside::new`, which registers the process.
-pub(crate) fn barrier() -> bool {
-    let command = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-    // SAFETY: it has no effect but order.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
 /// Behind a repeated call, if the thread has lost the bias meanwhile.

@@ -16,6 +16,7 @@
     target_pointer_width = "64"
 ))]
 
+mod barrier;
 mod biased;
 mod core;
 mod demand;
