@@ -264,6 +264,7 @@ impl Bits {
     }
 
     /// Of several cells.
+    #[inline]
     fn is_all_of_many(
         &self,
         (first, last): (usize, usize),
@@ -290,6 +291,7 @@ impl Bits {
     }
 
     /// Of several cells.
+    #[inline]
     fn set_many(&mut self, (first, last): (usize, usize), (head, tail): (u64, u64), value: bool) {
         let mut write = |at: usize, bits: u64| {
             let cell = &mut self.0[at];

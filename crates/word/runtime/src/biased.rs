@@ -13,6 +13,8 @@
 //! thread finds no bias, and takes the turn as anybody does. Only `membarrier` makes that true without a fence of the thread, as in
 //! `inside.rs` of the table.
 //!
+//! `tests/keep.rs` has that as a model, in every order that the memory of x86 allows.
+//!
 //! A thread gets the bias after a number of turns in a row. Each time that the bias is taken away, the number doubles: where several
 //! threads take turns, this is soon a plain lock.
 
@@ -157,5 +159,46 @@ impl<T> Drop for Guard<'_, T> {
             Some(turn) if turn.count >= turn.wanted => self.lock.give(turn),
             Some(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+
+    #[test]
+    fn threads_add_up_what_they_count() {
+        let _registered = Host::new().expect("Linux, with address space");
+        let sum = Biased::new(0u64);
+        let rounds = 4 * u64::from(STREAK);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for round in 0..rounds {
+                        *sum.lock() += 1;
+                        if round % 700 == 0 {
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(*sum.lock(), 3 * rounds);
+        // The thread that is left gets the bias, and loses it to the next one.
+        let is_biased = || !sum.bias.load(Ordering::Relaxed).is_null();
+        let mut wanted = 0;
+        while !is_biased() {
+            *sum.lock() += 1;
+            wanted += 1;
+            assert!(wanted < 1 << 20);
+        }
+        *sum.lock() += 1;
+        std::thread::scope(|scope| {
+            scope.spawn(|| *sum.lock() += 1);
+        });
+        assert!(!is_biased());
+        drop(sum.lock_whole());
+        assert_eq!(*sum.lock(), 3 * rounds + wanted + 2);
     }
 }

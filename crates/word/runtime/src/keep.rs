@@ -374,7 +374,7 @@ pub(crate) extern "C" fn shift(seat: *mut Seat, registers: *const Registers) -> 
         let policy = (*seat).policy.cast::<FunctionPolicy>().as_ref();
         ((*(*seat).inner).core(), &mut *seat, &*registers, policy)
     };
-    // SAFETY: as above.
+    // SAFETY: the thread has the bias and is inside, so what is kept is its own, and nobody else refers to it.
     let kept = unsafe { &mut *core.keep.kept.get() };
     let is_done = match policy {
         Some(policy) if seat.latest == seat.repeated => kept.shift(&core.holder, policy, registers),

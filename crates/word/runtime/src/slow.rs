@@ -122,7 +122,7 @@ pub(crate) extern "C" fn enter_slowly(
         },
     }
     if before == 0 {
-        // SAFETY: as above.
+        // SAFETY: the seat is the thread's own, and what is written is atomic.
         unsafe { (*seat).settled.store(0, Ordering::Relaxed) };
         compiler_fence(Ordering::SeqCst);
     }

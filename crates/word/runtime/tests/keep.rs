@@ -1,5 +1,5 @@
 //! What is kept between calls (`keep.rs`), in every order of steps that the memory of x86 allows: a thread that calls with other
-//! arguments than before, while another one enters. It is a model: the code's own steps, written down again.
+//! arguments than before, while another one enters. And the lock of `biased.rs`. Both are models: the code's own steps, written down again.
 //!
 //! A thread's writes wait in its buffer, and come to memory one by one, at any time. A thread reads its own writes at once.
 //! `membarrier` empties the buffers of both threads, a lock that of the thread that takes it.
@@ -19,9 +19,12 @@ enum Place {
     /// What is in force: [`OLD`] of the call before, or [`NEW`] of the call that runs.
     Right,
     Turn,
+    /// Of the lock: the owner is in.
+    Busy,
 }
 
 const NONE: u8 = 0;
+/// As it is at first.
 const OLD: u8 = 1;
 const NEW: u8 = 2;
 
@@ -39,7 +42,7 @@ enum Step {
     Unlock,
 }
 
-use Place::{Bias, Depth, Owner, Right, Settled, Turn};
+use Place::{Bias, Busy, Depth, Owner, Right, Settled, Turn};
 use Step::{Barrier, Jump, JumpIf, Label, Lock, Read, Unlock, Write};
 
 /// The thread with the bias: `gates.s`, `shift`, and `Keep::grant` and `Keep::leave` if it has lost the bias.
@@ -106,7 +109,7 @@ struct Runner {
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
-    memory: [u8; 6],
+    memory: [u8; 7],
     runners: [Runner; 2],
 }
 
@@ -129,32 +132,26 @@ fn place_of(steps: &[Step], label: &str) -> usize {
     steps.iter().position(is_it).unwrap()
 }
 
-/// Whether code of the domain runs on the other thread with a right that no call has; and how many states there are.
-fn is_stale(looks_at_settled: bool, has_barrier: bool) -> (bool, usize) {
-    let other = other(looks_at_settled, has_barrier);
-    let programs: [&[Step]; 2] = [CALLER, &other];
-    let (end, runs) = (place_of(CALLER, "end"), place_of(&other, "runs"));
+/// Whether a state that `is_wrong` can be reached; and how many states there are.
+fn reaches(
+    programs: [&[Step]; 2],
+    ones: &[Place],
+    mut is_wrong: impl FnMut(&State) -> bool,
+) -> (bool, usize) {
     let mut first = State {
-        memory: [0; 6],
+        memory: [0; 7],
         runners: Default::default(),
     };
-    for (place, value) in [(Bias, 1), (Owner, 1), (Right, OLD)] {
-        first.memory[place as usize] = value;
+    for place in ones {
+        first.memory[*place as usize] = 1;
     }
     let (mut seen, mut open) = (HashSet::new(), vec![first]);
-    let mut has_run = false;
     while let Some(state) = open.pop() {
         if !seen.insert(state.clone()) {
             continue;
         }
-        if state.runners[1].at >= runs {
-            let is_over = state.runners[0].at >= end && state.runners[0].buffer.is_empty();
-            has_run |= is_over;
-            match state.read(1, Right) {
-                OLD => return (true, seen.len()),
-                NEW if is_over => return (true, seen.len()),
-                _ => {}
-            }
+        if is_wrong(&state) {
+            return (true, seen.len());
         }
         for (who, program) in programs.into_iter().enumerate() {
             // The oldest write comes to memory.
@@ -188,8 +185,50 @@ fn is_stale(looks_at_settled: bool, has_barrier: bool) -> (bool, usize) {
             open.push(next);
         }
     }
-    assert!(has_run, "both come to their ends");
     (false, seen.len())
+}
+
+/// Whether code of the domain runs on the other thread with a right that no call has; and how many states there are.
+fn is_stale(looks_at_settled: bool, has_barrier: bool) -> (bool, usize) {
+    let other = other(looks_at_settled, has_barrier);
+    let (end, runs) = (place_of(CALLER, "end"), place_of(&other, "runs"));
+    let mut has_run = false;
+    let found = reaches([CALLER, &other], &[Bias, Owner, Right], |state| {
+        if state.runners[1].at < runs {
+            return false;
+        }
+        let is_over = state.runners[0].at >= end && state.runners[0].buffer.is_empty();
+        has_run |= is_over;
+        match state.read(1, Right) {
+            OLD => true,
+            right => right == NEW && is_over,
+        }
+    });
+    assert!(found.0 || has_run, "both come to their ends");
+    found
+}
+
+/// Whether both threads can have the lock at a time.
+fn both_are_in(has_barrier: bool) -> bool {
+    let owner = [
+        Write(Busy, 1),
+        Read(Bias),
+        JumpIf(0, "no bias"),
+        Label("in"),
+        Label("no bias"),
+        Write(Busy, 0),
+    ];
+    let mut other = vec![Lock, Write(Bias, 0)];
+    if has_barrier {
+        other.push(Barrier);
+    }
+    other.extend([Label("again"), Read(Busy), JumpIf(1, "again"), Label("in")]);
+    let places = [place_of(&owner, "in"), place_of(&other, "in")];
+    let both = reaches([&owner, &other], &[Bias], |state| {
+        let at = [0, 1].map(|who| state.runners[who].at);
+        at[0] == places[0] && at[1] >= places[1]
+    });
+    both.0
 }
 
 #[test]
@@ -207,4 +246,10 @@ fn without_the_look_at_what_is_settled_somebody_does() {
 #[test]
 fn without_the_barrier_somebody_does() {
     assert!(is_stale(true, false).0);
+}
+
+#[test]
+fn the_lock_is_one_threads_at_a_time() {
+    assert!(!both_are_in(true));
+    assert!(both_are_in(false), "without the barrier it is not");
 }

@@ -210,17 +210,23 @@ impl Inside {
     }
 
     /// Returns when no other thread inside `domains` is between a check that it made before and its access.
+    #[inline]
     pub fn settle(&self, domains: &[DomainId]) {
         // Behind the writes to the table, also for the compiler.
         compiler_fence(Ordering::SeqCst);
         let me = HERE.get().cast_mut();
-        if domains.iter().all(|domain| {
+        let is_alone = domains.iter().all(|domain| {
             let crowd = &self.crowds[domain.get() as usize % CROWDS];
             let who = crowd.load(Ordering::Acquire);
             who.is_null() || who == me
-        }) {
-            return;
+        });
+        if !is_alone {
+            self.settle_others(domains);
         }
+    }
+
+    #[cold]
+    fn settle_others(&self, domains: &[DomainId]) {
         let records = self.lock();
         let of = |domain: &DomainId| records.get(domain.get() as usize);
         self.wait_for(|| domains.iter().filter_map(of).flatten());

@@ -258,10 +258,15 @@ impl Space {
             first <= end && end <= WORDS,
             "the shadow ends at word {WORDS:#x}"
         );
-        // The closed words have no shadow: nobody has anything there.
         if end <= CLOSED.start || CLOSED.end <= first {
             return self.fill_part(first, end, number);
         }
+        self.fill_around(first, end, number);
+    }
+
+    /// As [`fill`](Self::fill), where closed words may be among them: they have no shadow, and nobody has anything there.
+    #[cold]
+    fn fill_around(&self, first: u64, end: u64, number: u16) {
         for part in [first..end.min(CLOSED.start), first.max(CLOSED.end)..end] {
             if part.start < part.end {
                 self.fill_part(part.start, part.end, number);
@@ -293,7 +298,7 @@ impl Space {
         compiler_fence(Ordering::SeqCst);
         // Four cells at a time; others among them get what they have. There is one writer.
         let (low, high) = (first / 4, (end - 1) / 4);
-        let (head, tail) = (!0 << (first % 4 * 16), !0 >> (3 - (end - 1) % 4) * 16);
+        let (head, tail) = (!0 << (first % 4 * 16), !0 >> ((3 - (end - 1) % 4) * 16));
         if low == high {
             return self.set_four(low, head & tail, number);
         }
@@ -314,9 +319,10 @@ impl Space {
         // whole: a processor does not tear two bytes that lie in an aligned store.
         let four = unsafe { AtomicU64::from_ptr(at.cast()) };
         let others = four.load(Ordering::Relaxed) & !bits;
-        four.store(others | all & bits, Ordering::Release);
+        four.store(others | (all & bits), Ordering::Release);
     }
 
+    #[inline(never)]
     fn fill_many(&self, first: u64, end: u64, number: u16) {
         let from = self.shadow.base.wrapping_add(2 * first as usize);
         let bytes = 2 * (end - first) as usize;
@@ -353,8 +359,24 @@ impl Space {
         if bytes >= GIVE_BACK {
             return self.give_back(from, bytes);
         }
-        if !is_zero(from, bytes) {
-            fill(from.cast(), bytes / 2, NO_NUMBER);
+        let mut done = 0;
+        while done < bytes {
+            let at = from.wrapping_add(done);
+            if (at as usize).is_multiple_of(8) && bytes - done >= 8 {
+                // SAFETY: eight aligned bytes of the lines, by the callers' bounds; only atomic accesses are made there.
+                let four = unsafe { AtomicU64::from_ptr(at.cast()) };
+                if four.load(Ordering::Relaxed) != 0 {
+                    four.store(0, Ordering::Release);
+                }
+                done += 8;
+            } else {
+                // SAFETY: two aligned bytes of the lines, by the callers' bounds; only atomic accesses are made there.
+                let one = unsafe { AtomicU16::from_ptr(at.cast()) };
+                if one.load(Ordering::Relaxed) != 0 {
+                    one.store(0, Ordering::Release);
+                }
+                done += 2;
+            }
         }
     }
 
@@ -419,48 +441,6 @@ fn occupant() -> String {
         true => "something that /proc/self/maps does not show".to_owned(),
         false => found.join("; "),
     }
-}
-
-/// Whether all of so many bytes of the lines are 0; an even number of them.
-fn is_zero(mut from: *mut u8, bytes: usize) -> bool {
-    let mut left = bytes;
-    let mut all = 0;
-    while left > 0 && !(left >= 16 && (from as usize).is_multiple_of(16)) {
-        // SAFETY: two aligned bytes of the lines, by the callers' bounds; only atomic accesses are made there.
-        all |= unsafe { AtomicU16::from_ptr(from.cast()) }.load(Ordering::Relaxed);
-        from = from.wrapping_add(2);
-        left -= 2;
-    }
-    let blocks = left / 16;
-    let mut wide: u64 = 0;
-    if blocks > 0 {
-        // SAFETY: `blocks` times 16 bytes from `from` on are inside the lines, and `from` is aligned for it. The writers of lines
-        // are one at a time.
-        unsafe {
-            std::arch::asm!(
-                "pxor {x}, {x}",
-                "2:",
-                "por {x}, xmmword ptr [{from}]",
-                "add {from}, 16",
-                "dec {blocks}",
-                "jnz 2b",
-                "packsswb {x}, {x}",
-                "movq {wide}, {x}",
-                x = out(xmm_reg) _,
-                from = inout(reg) from => from,
-                blocks = inout(reg) blocks => _,
-                wide = out(reg) wide,
-                options(nostack, readonly),
-            );
-        }
-    }
-    left %= 16;
-    for _ in 0..left / 2 {
-        // SAFETY: as above.
-        all |= unsafe { AtomicU16::from_ptr(from.cast()) }.load(Ordering::Relaxed);
-        from = from.wrapping_add(2);
-    }
-    u64::from(all) | wide == 0
 }
 
 /// From so many cells on the wide stores are worth their beginning and end.

@@ -144,6 +144,7 @@ impl Table {
     }
 
     /// Waits until no thread is to make an access that it has checked before something was taken away.
+    #[inline]
     pub fn settle_now(&mut self) {
         if self.lost.len() > 1 {
             self.lost.sort_unstable();
@@ -398,6 +399,7 @@ impl Table {
         }
     }
 
+    #[inline]
     fn write(&mut self, range: Range, number: u16) {
         let (start, end) = (range.start().min(WORDS), range.end().min(WORDS));
         self.space.fill(start, end, number);
