@@ -17,7 +17,6 @@ pub mod compile;
 pub mod decide;
 pub mod document;
 pub mod dsse;
-pub mod event;
 pub mod key;
 pub mod keynote;
 pub mod limits;

@@ -18,6 +18,10 @@ mod file;
 #[cfg(feature = "trust")]
 mod granted;
 
+/// Decisions, and the ends of modules, as the log has them.
+#[cfg(feature = "trust")]
+pub use mullion_trust::event;
+
 #[cfg(feature = "trust")]
 pub use admission::{Asked, Authoriser, CREDENTIALS, NotAdmitted};
 pub use admitted::Admitted;

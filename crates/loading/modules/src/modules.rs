@@ -8,9 +8,10 @@
 use crate::exchange::{Asked, Reply};
 use crate::rules::Rules;
 use crate::wire::{self, Answer, Operation, Status, WireError};
+use mullion_decide::PublicKey;
 use mullion_decide::challenge::Proven;
 use mullion_decide::keynote::Work;
-use mullion_decide::{PublicKey, event};
+use mullion_loader::event;
 use mullion_loader::{
     Admitted, Asked as ToLoad, Imports, Instance, LoadError, Loaded, NotAdmitted, Start,
 };
@@ -658,7 +659,7 @@ fn describe(admitted: &Admitted) -> Value {
     let Some(decision) = admitted.decision() else {
         return json!({ "exports": exports, "verified": true });
     };
-    let event = decision.event();
+    let event = event::admitted(decision);
     json!({
         "exports": exports,
         "verified": decision.verify,

@@ -8,6 +8,7 @@
 
 pub mod bounds;
 pub mod credentials;
+pub mod event;
 pub mod explain;
 pub mod grant;
 pub mod keyring;
@@ -20,8 +21,7 @@ pub use mullion_decide::{
     DocumentError, Limit, Limits, ModuleType, Policy, PublicKey, SecretKey, Sha256Digest,
 };
 pub use mullion_decide::{
-    challenge, clock, document, dsse, event, key, keynote, limits, module_type, policy, record,
-    text,
+    challenge, clock, document, dsse, key, keynote, limits, module_type, policy, record, text,
 };
 
 /// The loader's question.
