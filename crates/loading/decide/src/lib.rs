@@ -29,7 +29,7 @@ pub mod words;
 
 pub use decide::{Decision, Reason, Refusal, Request, decide};
 pub use document::DocumentError;
-pub use key::{PublicKey, SecretKey};
+pub use key::PublicKey;
 pub use limits::{Limit, Limits};
 pub use module_type::ModuleType;
 pub use policy::Policy;
