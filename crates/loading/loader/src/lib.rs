@@ -2,7 +2,7 @@
 //!
 //! `Authoriser::admit` asks who may load, and has the verifier look; what it
 //! lets in is an [`Admitted`], and [`Loaded::new`] takes nothing else. It is
-//! laid out once; each [`Loaded::instantiate`] maps it into a window of its own,
+//! laid out once. Each [`Loaded::instantiate`] maps it into a window of its own,
 //! with the host functions that the [`Imports`] name, and with no more than was
 //! granted.
 //!

@@ -212,7 +212,7 @@ impl Modules {
     }
 
     /// Does what the owner of `key` asks, and sees to the reply. Of a stranger's request to load this is the first
-    /// attempt: if it takes more work than [`Work::FIRST`], it comes back for [`Modules::load`], and nothing has been done.
+    /// attempt. If it takes more work than [`Work::FIRST`], it comes back for [`Modules::load`], and nothing has been done.
     pub fn answer(self: &Arc<Self>, asked: Asked) -> Option<Heavy> {
         let Asked {
             key,
