@@ -1,10 +1,12 @@
 //! The half of keys, envelopes, records and requests that signs. The loader has no secret.
 
-use crate::challenge::{Challenge, Proven, Request};
-use crate::key::{KeyError, PublicKey};
-use crate::record::{Compilation, PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, Sha256Digest};
 use data_encoding::BASE64;
 use ed25519_dalek::{Signer as _, SigningKey};
+use mullion_decide::challenge::{Challenge, Proven, Request};
+use mullion_decide::key::{KeyError, PublicKey};
+use mullion_decide::record::{
+    Compilation, PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, Sha256Digest,
+};
 use serde::Serialize;
 use std::fmt;
 
@@ -82,7 +84,7 @@ struct Signature {
 /// Signs a payload; the envelope is one line of JSON.
 #[must_use]
 pub fn seal(payload_type: &str, payload: &[u8], key: &SecretKey) -> String {
-    let signed = crate::dsse::pae(payload_type, payload);
+    let signed = mullion_decide::dsse::pae(payload_type, payload);
     let envelope = Envelope {
         payload_type,
         payload: BASE64.encode(payload),
