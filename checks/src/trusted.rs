@@ -147,6 +147,7 @@ pub const BESIDE: &[Beside] = &[
         built_from: Some(&[
             "mullion-decide",
             "mullion-modules",
+            "mullion-trust",
             "rustix",
             "serde",
             "serde_json",
@@ -156,7 +157,7 @@ pub const BESIDE: &[Beside] = &[
     },
     Beside {
         folder: "crates/loading/trust",
-        reason: "Keys and credentials in files, grants, answers in words, and the log. The decision judges anew what it writes: a grant counts by its signature and \
+        reason: "Secret keys and what they sign, keys and credentials in files, grants, answers in words, and the log. The decision judges anew what it writes: a grant counts by its signature and \
             the policy. Its words come after the decision. They get references that they cannot write through, and the rest of the \
             request's budget, and give texts ([`Words`](../crates/loading/decide/src/words.rs)). The loader gives no answer before the log says that it has \
             it; a fault there loses evidence, and lets nobody in. Whoever keeps a secret key by it \

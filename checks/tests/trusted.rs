@@ -99,3 +99,17 @@ fn no_trusted_crate_reads_debug_information() {
         }
     }
 }
+
+/// What signs has a secret key. The crates that decide have none, and so lose none.
+#[test]
+fn no_trusted_crate_has_a_secret_key() {
+    for (trusted, _) in counted() {
+        for file in files(&root().join(trusted.folder).join("src"), "rs") {
+            let text = fs::read_to_string(&file).expect("text");
+            let library = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for name in ["SigningKey", "SecretKey"] {
+                assert!(!library.contains(name), "{} has a {name}", file.display());
+            }
+        }
+    }
+}

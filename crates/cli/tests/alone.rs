@@ -1,81 +1,42 @@
 //! Types that want the language and a process: `mullion run --process` is the host that loads them.
 
+#[allow(dead_code, reason = "others use more of it")]
+mod office;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-struct Office {
-    directory: tempfile::TempDir,
-}
+use office::Office;
 
 const ENVIRONMENT: &str = "#include <stdio.h>\n#include <unistd.h>\n\
      int seen(void) { puts(\"here\"); fflush(stdout); return getchar(); }\n\
      void *ask(void) { return fopen(\"/etc/passwd\", \"r\"); }\nint main(void);\n";
 
-impl Office {
-    /// With an image of a type that wants a process.
-    fn new(program: &str) -> Self {
-        let office = Office {
-            directory: tempfile::tempdir().expect("a directory"),
-        };
-        assert!(office.run(&["key", "new", "root"]).status.success());
-        let key = fs::read_to_string(office.at("keys/root.pub")).expect("a key");
-        let policy = format!(
-            "version = 1\ntypes = [\"own.toml\"]\n[keys]\nroot = {:?}\n[allow]\nload = [\"root\"]\ncompile = [\"root\"]\n",
-            key.trim()
-        );
-        fs::write(office.at("policy.toml"), policy).expect("room");
-        fs::write(office.at("env.c"), ENVIRONMENT).expect("room");
-        let digest = mullion_trust::Sha256Digest::of(ENVIRONMENT.as_bytes());
-        let text = format!(
-            "version = 1\nid = \"own\"\nlanguage = \"c\"\nprotection = \"read-write-call\"\nmechanism = [\"process\"]\n\
+/// With an image of a type that wants a process.
+fn compiled(program: &str) -> Office {
+    let office = Office::with(&["root"], &["own.toml".to_owned()]);
+    office.file("env.c", ENVIRONMENT);
+    let digest = mullion_trust::Sha256Digest::of(ENVIRONMENT.as_bytes());
+    let text = format!(
+        "version = 1\nid = \"own\"\nlanguage = \"c\"\nprotection = \"read-write-call\"\nmechanism = [\"process\"]\n\
              imports = [\"__mullion_system\"]\n[elastic]\nwall = \"language-and-process\"\nentries = [\"main\"]\n\
              [elastic.environment]\nfile = \"env.c\"\nsha256 = \"{digest}\"\npublic = [\"seen\", \"ask\"]\n"
-        );
-        fs::write(office.at("own.toml"), text).expect("room");
-        fs::write(office.at("a.c"), program).expect("room");
-        let words = [
-            "compile", "--type", "own.toml", "--as", "root", "--key", "root", "-o", "x.mx", "a.c",
-        ];
-        let output = office.run(&words);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        office
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
-        command.args(words).current_dir(self.directory.path());
-        command
-            .env("MULLION_KEYS", self.at("keys"))
-            .env("MULLION_POLICY", self.at("policy.toml"))
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        self.command(words).output().expect("it starts")
-    }
+    );
+    office.file("own.toml", &text);
+    office.file("a.c", program);
+    let (good, said) = office.compile_as_root("own.toml", "a.c");
+    assert!(good, "{said}");
+    office
 }
 
 #[test]
 fn it_is_loaded_in_a_process_of_its_own_and_nowhere_else() {
-    let office = Office::new("int main(void) { return ask() ? 1 : seen() == 'y' ? 42 : 2; }");
-    let record = fs::read_to_string(office.at("x.mx.record")).expect("a record");
-    let record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
-    let payload = record["payload"].as_str().expect("a payload");
-    let payload = data_encoding::BASE64
-        .decode(payload.as_bytes())
-        .expect("bits");
-    let said: serde_json::Value = serde_json::from_slice(&payload).expect("JSON");
-    assert_eq!(said["predicate"]["elastic"]["wall"], "language-and-process");
+    let office = compiled("int main(void) { return ask() ? 1 : seen() == 'y' ? 42 : 2; }");
+    let record = office.record();
+    assert_eq!(record["elastic"]["wall"], "language-and-process");
 
-    let refused = office.run(&["run", "--as", "root", "x.mx"]);
+    let refused = office.run(&["run", "--as", "root", "x.mx"], None);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(126), "{said}");
     assert!(
@@ -114,13 +75,13 @@ fn it_is_loaded_in_a_process_of_its_own_and_nowhere_else() {
 
 #[test]
 fn what_goes_wrong_inside_is_told_by_the_host() {
-    let office = Office::new("int main(void) { volatile int *p = (int *)64; *p = 1; return 0; }");
-    let output = office.run(&["run", "--process", "--as", "root", "x.mx"]);
+    let office = compiled("int main(void) { volatile int *p = (int *)64; *p = 1; return 0; }");
+    let output = office.run(&["run", "--process", "--as", "root", "x.mx"], None);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(125), "{said}");
     assert!(said.contains("a.c:1"), "{said}");
 
-    let office = Office::new("int main(void) { for (;;) ; }");
+    let office = compiled("int main(void) { for (;;) ; }");
     let words = [
         "run",
         "--process",
@@ -130,10 +91,10 @@ fn what_goes_wrong_inside_is_told_by_the_host() {
         "root",
         "x.mx",
     ];
-    assert_eq!(office.run(&words).status.code(), Some(124));
+    assert_eq!(office.run(&words, None).status.code(), Some(124));
 
     // Its process is killed: the host goes on, and says so.
-    let office = Office::new("int main(void) { return seen(); }");
+    let office = compiled("int main(void) { return seen(); }");
     let mut host = office.command(&["run", "--process", "--as", "root", "x.mx"]);
     host.stdin(Stdio::piped())
         .stdout(Stdio::piped())

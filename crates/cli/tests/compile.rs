@@ -1,80 +1,22 @@
 //! `mullion compile`: who may have what compiled, what is refused, and what runs.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+#[allow(dead_code, reason = "others use more of it")]
+mod office;
 
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/elastic")
-}
+use office::{Office, examples};
+use std::fs;
 
 /// Keys, a policy and a place.
-struct Office {
-    directory: tempfile::TempDir,
+fn office() -> Office {
+    let types = ["student", "staff", "system-programmer", "monitor"];
+    let types = types.map(|name| {
+        let path = examples().join(format!("types/{name}.toml"));
+        path.display().to_string()
+    });
+    Office::with(&["root", "compiler", "alice", "bob"], &types)
 }
 
 impl Office {
-    fn new() -> Self {
-        let office = Office {
-            directory: tempfile::tempdir().expect("a directory"),
-        };
-        for name in ["root", "compiler", "alice", "bob"] {
-            office.must(&["key", "new", name]);
-        }
-        let key = |name: &str| {
-            let text = fs::read_to_string(office.at(&format!("keys/{name}.pub"))).expect("a key");
-            text.trim().to_owned()
-        };
-        let types = ["student", "staff", "system-programmer", "monitor"];
-        let types: Vec<String> = types
-            .iter()
-            .map(|name| {
-                format!(
-                    "{:?}",
-                    examples()
-                        .join(format!("types/{name}.toml"))
-                        .display()
-                        .to_string()
-                )
-            })
-            .collect();
-        let policy = format!(
-            "version = 1\ntypes = [{}]\n[keys]\nroot = \"{}\"\ncompiler = \"{}\"\n[allow]\nload = [\"root\"]\n\
-             compile = [\"root\", \"compiler\"]\n",
-            types.join(", "),
-            key("root"),
-            key("compiler"),
-        );
-        fs::write(office.at("policy.toml"), policy).expect("room");
-        office
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn run(&self, words: &[&str], input: Option<&Path>) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
-        command.args(words).current_dir(self.directory.path());
-        command
-            .env("MULLION_KEYS", self.at("keys"))
-            .env("MULLION_POLICY", self.at("policy.toml"));
-        command.stdin(input.map_or(Stdio::null(), |path| {
-            fs::File::open(path).expect("a file").into()
-        }));
-        command.output().expect("it starts")
-    }
-
-    fn must(&self, words: &[&str]) -> String {
-        let output = self.run(words, None);
-        assert!(
-            output.status.success(),
-            "{words:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).expect("text")
-    }
-
     fn compile(&self, id: &str, who: &str, file: &str, more: &[&str]) -> (Option<i32>, String) {
         let module_type = examples()
             .join(format!("types/{id}.toml"))
@@ -120,7 +62,7 @@ fn packet(protocol: u8, fragment: u16, port: u16) -> Vec<u8> {
 
 #[test]
 fn a_monitor_counts_fragments_and_cannot_see_the_source() {
-    let office = Office::new();
+    let office = office();
     let compile = [
         "grant",
         "--from",
@@ -150,8 +92,8 @@ fn a_monitor_counts_fragments_and_cannot_see_the_source() {
         said.contains("alice may not have programs of the type `oke-monitor` compiled"),
         "{said}"
     );
-    office.must(&compile);
-    office.must(&load);
+    office.must(&compile, None);
+    office.must(&load, None);
     let (status, said) = office.compile(
         "monitor",
         "alice",
@@ -159,7 +101,7 @@ fn a_monitor_counts_fragments_and_cannot_see_the_source() {
         &["--credentials", "use.kn"],
     );
     assert_eq!(status, Some(0), "{said}");
-    let record = office.must(&["inspect", "out.mx"]);
+    let record = office.must(&["inspect", "out.mx"], None);
     assert!(record.contains("of type oke-monitor"), "{record}");
 
     let packets = [
@@ -188,7 +130,7 @@ fn a_monitor_counts_fragments_and_cannot_see_the_source() {
 
 #[test]
 fn a_monitor_that_looks_is_refused_line_by_line() {
-    let office = Office::new();
+    let office = office();
     let (status, said) = office.compile("monitor", "root", "nosy.c", &[]);
     assert_eq!(status, Some(1), "{said}");
     for (line, rule) in [
@@ -213,7 +155,7 @@ fn a_monitor_that_looks_is_refused_line_by_line() {
 
 #[test]
 fn three_roles_have_three_policies_of_processor_time() {
-    let office = Office::new();
+    let office = office();
     let (status, said) = office.compile("student", "root", "spin.c", &[]);
     assert_eq!(status, Some(1), "{said}");
     assert!(
@@ -224,7 +166,7 @@ fn three_roles_have_three_policies_of_processor_time() {
     assert_eq!(status, Some(0), "{said}");
     assert!(
         office
-            .must(&["admit", "out.mx", "--as", "root"])
+            .must(&["admit", "out.mx", "--as", "root"], None)
             .contains("time 10ms")
     );
     let (status, said) = office.compile("system-programmer", "root", "straight.c", &[]);
@@ -239,14 +181,14 @@ fn three_roles_have_three_policies_of_processor_time() {
     assert_eq!(status, Some(0), "{said}");
     assert!(
         office
-            .must(&["admit", "out.mx", "--as", "root"])
+            .must(&["admit", "out.mx", "--as", "root"], None)
             .contains("time 30s")
     );
     let (status, said) = office.compile("system-programmer", "root", "spin.c", &[]);
     assert_eq!(status, Some(0), "{said}");
     assert!(
         !office
-            .must(&["admit", "out.mx", "--as", "root"])
+            .must(&["admit", "out.mx", "--as", "root"], None)
             .contains("time 30s")
     );
     assert!(
@@ -259,7 +201,7 @@ fn three_roles_have_three_policies_of_processor_time() {
 
 #[test]
 fn nothing_else_makes_an_image_of_a_type_with_a_language() {
-    let office = Office::new();
+    let office = office();
     let module_type = examples().join("types/staff.toml").display().to_string();
     fs::write(office.at("x.c"), "int main(void) { return 0; }").expect("room");
     let words = [
@@ -279,7 +221,7 @@ fn nothing_else_makes_an_image_of_a_type_with_a_language() {
 
 #[test]
 fn files_of_others_are_not_read_into_a_program() {
-    let office = Office::new();
+    let office = office();
     fs::create_dir(office.at("own")).expect("room");
     fs::write(office.at("secret.h"), "int secret = 42;\n").expect("room");
     fs::write(
@@ -302,7 +244,7 @@ fn files_of_others_are_not_read_into_a_program() {
 
 #[test]
 fn stack_is_bounded_by_the_compilers_own_frames() {
-    let office = Office::new();
+    let office = office();
     let deep = "static int f(int n, int *up) { int a[400] = {n}; a[n & 1] += up[0]; return n == 0 ? a[0] : a[1] + f(n - 1, a); }\n\
          int main(void) { int a = 0; return f(public_seed(), &a) == -1; }\n";
     let environment =
@@ -385,7 +327,7 @@ fn mullion_digest(text: &str) -> String {
 #[test]
 #[ignore = "takes as long as the limits let it: cargo test -p mullion-cli --test compile -- --ignored"]
 fn source_that_meets_the_limits_ends_in_a_refusal() {
-    let office = Office::new();
+    let office = office();
     let module_type = examples().join("types/staff.toml").display().to_string();
     let text = format!(
         "{}int x = A27;\nint main(void) {{ return 0; }}\n",
@@ -408,7 +350,7 @@ fn doubled(define: &str, between: &str) -> String {
 
 #[test]
 fn hostile_source_ends_in_a_refusal() {
-    let office = Office::new();
+    let office = office();
     let module_type = examples().join("types/staff.toml").display().to_string();
     let end = "int main(void) { return 0; }\n";
     let programs = [

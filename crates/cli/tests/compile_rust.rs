@@ -1,76 +1,42 @@
 //! `mullion compile` for elastic Rust: what is refused, and what runs in a domain. Needs rustc 1.99.1 with rustc-dev;
 //! where it is not there, the tests say so (`MULLION_REQUIRE_RUSTC_DEV=1` makes that a failure).
 
+#[allow(dead_code, reason = "others use more of it")]
+mod office;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/elastic")
-}
+use office::{Office, examples};
 
-/// Keys, a policy and a place; `None`: the compiler's libraries are not there.
-struct Office {
-    directory: tempfile::TempDir,
+/// A place; `None`: the compiler's libraries are not there.
+fn office() -> Option<Office> {
+    let office = Office::empty();
+    let output = office.compile(&[
+        "--check",
+        "--type",
+        &office.own_type(""),
+        &office.file("a.rs", ""),
+    ]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("rustup") {
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_RUSTC_DEV").is_none(),
+            "{said}"
+        );
+        eprintln!("not tested: elastic Rust: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    Some(office)
 }
 
 impl Office {
-    fn new() -> Option<Self> {
-        let office = Office {
-            directory: tempfile::tempdir().expect("a directory"),
-        };
-        let output = office.compile(&[
-            "--check",
-            "--type",
-            &office.own_type(""),
-            &office.file("a.rs", ""),
-        ]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        if said.contains("rustup") {
-            assert!(
-                std::env::var_os("MULLION_REQUIRE_RUSTC_DEV").is_none(),
-                "{said}"
-            );
-            eprintln!("not tested: elastic Rust: {said}");
-            return None;
-        }
-        assert!(output.status.success(), "{said}");
-        Some(office)
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        fs::write(self.at(name), text).expect("room");
-        self.at(name).display().to_string()
-    }
-
     /// A type with these lines in its table.
     fn own_type(&self, table: &str) -> String {
         let head = "version = 1\nid = \"own\"\nlanguage = \"rust\"\nprotection = \"read-write-call\"\n\
                     mechanism = [\"window\"]\n[elastic]\n";
         self.file("own.toml", &format!("{head}{table}\n"))
-    }
-
-    fn run(&self, words: &[&str], input: Option<&Path>) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
-        command.args(words).current_dir(self.directory.path());
-        command
-            .env("MULLION_KEYS", self.at("keys"))
-            .env("MULLION_POLICY", self.at("policy.toml"));
-        command.stdin(input.map_or(Stdio::null(), |path| {
-            fs::File::open(path).expect("a file").into()
-        }));
-        command.output().expect("it starts")
-    }
-
-    fn must(&self, words: &[&str], input: Option<&Path>) -> String {
-        let output = self.run(words, input);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{words:?}: {said}");
-        String::from_utf8(output.stdout).expect("text")
     }
 
     fn compile(&self, words: &[&str]) -> Output {
@@ -105,7 +71,7 @@ fn packet(protocol: u8, fragment: u16, port: u16) -> Vec<u8> {
 
 #[test]
 fn a_monitor_in_rust_counts_fragments_behind_a_window() {
-    let Some(office) = Office::new() else { return };
+    let Some(office) = office() else { return };
     for name in ["root", "compiler"] {
         office.must(&["key", "new", name], None);
     }
@@ -162,7 +128,7 @@ fn a_monitor_in_rust_counts_fragments_behind_a_window() {
 /// The paper's students, staff and system programmers: compile.rs has them in C.
 #[test]
 fn three_roles_have_three_policies_of_processor_time() {
-    let Some(office) = Office::new() else { return };
+    let Some(office) = office() else { return };
     office.must(&["key", "new", "root"], None);
     let key = fs::read_to_string(office.at("keys/root.pub")).expect("a key");
     let named = |role: &str| {
@@ -215,7 +181,7 @@ fn three_roles_have_three_policies_of_processor_time() {
 
 #[test]
 fn refusals_have_the_form_of_rustcs_own() {
-    let Some(office) = Office::new() else { return };
+    let Some(office) = office() else { return };
     let module_type = examples()
         .join("types/monitor-rust.toml")
         .display()
@@ -250,7 +216,7 @@ fn refusals_have_the_form_of_rustcs_own() {
 
 #[test]
 fn lines_of_other_files_are_not_shown() {
-    let Some(office) = Office::new() else { return };
+    let Some(office) = office() else { return };
     let secret = office.at("secret");
     fs::create_dir(&secret).expect("room");
     fs::write(secret.join("key"), "hunter2 is the key\n").expect("room");
@@ -281,7 +247,7 @@ fn doubled_types() -> String {
 
 #[test]
 fn hostile_source_ends_in_a_refusal() {
-    let Some(office) = Office::new() else { return };
+    let Some(office) = office() else { return };
     let deep = |open: &str, inner: &str, close: &str, count: usize| {
         format!("{}{inner}{}", open.repeat(count), close.repeat(count))
     };
@@ -320,7 +286,7 @@ fn hostile_source_ends_in_a_refusal() {
 #[test]
 #[ignore = "takes as long as the limits let it: cargo test -p mullion-cli --test compile_rust -- --ignored"]
 fn source_that_meets_the_limits_ends_in_a_refusal() {
-    let Some(office) = Office::new() else { return };
+    let Some(office) = office() else { return };
     for text in [
         "#![allow(long_running_const_eval)]\npub const C: u32 = { let mut n = 0u64; loop { n += 1; if n == 1 << 60 { break 3; } } };",
         "macro_rules! m { ($($t:tt)*) => { m!($($t)* $($t)*); } }\nm!(a);",
@@ -332,7 +298,7 @@ fn source_that_meets_the_limits_ends_in_a_refusal() {
 
 #[test]
 fn a_type_of_rust_says_what_it_can() {
-    let Some(office) = Office::new() else { return };
+    let Some(office) = office() else { return };
     for (table, expected) in [
         (
             "wall = \"language\"",

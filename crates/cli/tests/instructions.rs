@@ -1,42 +1,15 @@
 //! Types whose calls have a bound of instructions, found when they are compiled.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+#[allow(dead_code, reason = "others use more of it")]
+mod office;
 
-struct Office {
-    directory: tempfile::TempDir,
+use office::Office;
+
+fn office() -> Office {
+    Office::with(&["root"], &["own.toml".to_owned()])
 }
 
 impl Office {
-    fn new() -> Self {
-        let office = Office {
-            directory: tempfile::tempdir().expect("a directory"),
-        };
-        assert!(office.run(&["key", "new", "root"]).status.success());
-        let key = fs::read_to_string(office.at("keys/root.pub")).expect("a key");
-        let policy = format!(
-            "version = 1\ntypes = [\"own.toml\"]\n[keys]\nroot = {:?}\n[allow]\nload = [\"root\"]\ncompile = [\"root\"]\n",
-            key.trim()
-        );
-        fs::write(office.at("policy.toml"), policy).expect("room");
-        office
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
-        command.args(words).current_dir(self.directory.path());
-        command
-            .env("MULLION_KEYS", self.at("keys"))
-            .env("MULLION_POLICY", self.at("policy.toml"))
-            .stdin(Stdio::null());
-        command.output().expect("it starts")
-    }
-
     /// The bound that the record names, or what was said.
     fn bound(
         &self,
@@ -60,31 +33,21 @@ impl Office {
             "c" => ("env.c", "a.c"),
             _ => ("env.rs", "a.rs"),
         };
-        fs::write(self.at(env), environment).expect("room");
+        self.file(env, environment);
         let digest = mullion_trust::Sha256Digest::of(environment.as_bytes());
         let text = format!(
             "version = 1\nid = \"own\"\nlanguage = \"{language}\"\nprotection = \"read-write-call\"\nmechanism = [\"window\"]\n\
              imports = [\"__mullion_system\"]\n[elastic]\n{table}\nentries = [\"main_of\"]\nexports = [\"main\"]\n\
              [elastic.environment]\nfile = \"{env}\"\nsha256 = \"{digest}\"\npublic = [\"data\", \"put\", \"get\"]\n"
         );
-        fs::write(self.at("own.toml"), text).expect("room");
-        fs::write(self.at(file), program).expect("room");
-        let words = [
-            "compile", "--type", "own.toml", "--as", "root", "--key", "root", "-o", "x.mx", file,
-        ];
-        let output = self.run(&words);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if !output.status.success() {
+        self.file("own.toml", &text);
+        self.file(file, program);
+        let (good, said) = self.compile_as_root("own.toml", file);
+        if !good {
             return Err(said);
         }
-        let record = fs::read_to_string(self.at("x.mx.record")).expect("a record");
-        let record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
-        let payload = record["payload"].as_str().expect("a payload");
-        let payload = data_encoding::BASE64
-            .decode(payload.as_bytes())
-            .expect("bits");
-        let said: serde_json::Value = serde_json::from_slice(&payload).expect("JSON");
-        let number = said["predicate"]["elastic"][what].as_u64();
+        let said = self.record();
+        let number = said["elastic"][what].as_u64();
         number.ok_or_else(|| said.to_string())
     }
 }
@@ -93,7 +56,7 @@ const C: &str = "int data[64];\nint main_of(int n);\nint main(int argc, char **a
 
 #[test]
 fn a_call_in_c_has_a_bound_that_it_keeps() {
-    let office = Office::new();
+    let office = office();
     let table = "memory = \"checked\"\ninstructions = 100000";
     for (expected, program, least, most) in [
         ("82", "int main_of(int n) { return n * 2; }", 2, 20),
@@ -121,7 +84,7 @@ fn a_call_in_c_has_a_bound_that_it_keeps() {
         let found = office.bound("c", table, &C.replace("EXPECTED", expected), program);
         let found = found.unwrap_or_else(|said| panic!("{program}: {said}"));
         assert!((least..=most).contains(&found), "{program}: {found}");
-        let ran = office.run(&["run", "--as", "root", "x.mx"]);
+        let ran = office.run(&["run", "--as", "root", "x.mx"], None);
         assert_eq!(
             ran.status.code(),
             Some(0),
@@ -142,7 +105,7 @@ fn a_call_in_c_has_a_bound_that_it_keeps() {
 
 #[test]
 fn what_does_not_end_by_itself_is_refused_with_its_place() {
-    let office = Office::new();
+    let office = office();
     let table = "instructions = 100000";
     for (rule, program) in [
         (
@@ -227,7 +190,7 @@ fn what_does_not_end_by_itself_is_refused_with_its_place() {
 
 #[test]
 fn a_call_in_rust_has_a_bound_that_it_keeps() {
-    let office = Office::new();
+    let office = office();
     let environment = "#![no_std]\npub fn get(n: u32) -> u32 { n ^ 5 }\nunsafe extern \"C\" { safe fn main_of(n: u32) -> u32; }\n\
                        #[unsafe(no_mangle)]\npub extern \"C\" fn main(n: i32, _: usize) -> i32 { (main_of(n as u32) != 19) as i32 }\n";
     let table = "forbid = [\"panics\"]\ninstructions = 10000";
@@ -245,7 +208,7 @@ fn a_call_in_rust_has_a_bound_that_it_keeps() {
     }
     let found = found.expect("a bound");
     assert!((5..100).contains(&found), "{found}");
-    let ran = office.run(&["run", "--as", "root", "x.mx"]);
+    let ran = office.run(&["run", "--as", "root", "x.mx"], None);
     assert_eq!(
         ran.status.code(),
         Some(0),
@@ -287,7 +250,7 @@ fn counted_loops_in_rust(office: &Office, environment: &str) {
         let found = office.bound("rust", table, &environment, program);
         let found = found.unwrap_or_else(|said| panic!("{program}: {said}"));
         assert!((least..=most).contains(&found), "{program}: {found}");
-        let ran = office.run(&["run", "--as", "root", "x.mx"]);
+        let ran = office.run(&["run", "--as", "root", "x.mx"], None);
         let said = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(0), "{program}: {said}");
         let less = format!("forbid = [\"panics\"]\ninstructions = {}", found - 1);
@@ -323,7 +286,7 @@ const RUST: &str = "#![no_std]\npub fn get(n: u32) -> u32 { n }\nunsafe extern \
 /// By the frames of everything that is linked; and a panic there is a fault.
 #[test]
 fn a_linked_program_in_rust_has_a_bound_of_stack() {
-    let office = Office::new();
+    let office = office();
     let program = "#[inline(never)]\nfn fill(a: &mut [u32; 1000], n: u32) { a[(n & 511) as usize] = n; }\n\
                    pub fn main_of(n: u32) -> u32 { let mut a = [0; 1000]; fill(&mut a, environment::get(n)); a[n as usize & 511] }";
     let found = office.recorded("stack", "rust", "stack = \"8K\"", RUST, program);
@@ -339,7 +302,7 @@ fn a_linked_program_in_rust_has_a_bound_of_stack() {
     }
     let found = found.expect("a bound");
     assert!((4000..6000).contains(&found), "{found}");
-    let ran = office.run(&["run", "--as", "root", "x.mx"]);
+    let ran = office.run(&["run", "--as", "root", "x.mx"], None);
     assert_eq!(
         ran.status.code(),
         Some(0),
@@ -360,7 +323,7 @@ fn a_linked_program_in_rust_has_a_bound_of_stack() {
     office
         .recorded("stack", "rust", "stack = \"8K\"", RUST, panics)
         .expect("a bound");
-    let ran = office.run(&["run", "--as", "root", "x.mx"]);
+    let ran = office.run(&["run", "--as", "root", "x.mx"], None);
     let said = String::from_utf8_lossy(&ran.stderr);
     assert!(
         !ran.status.success() && said.contains("a.rs:1"),

@@ -14,7 +14,7 @@ fn types() -> PathBuf {
 }
 
 /// A server that ends with its test.
-struct Office {
+struct Served {
     server: Child,
     /// `127.0.0.1:PORT`, and the path with its secret.
     host: String,
@@ -22,7 +22,7 @@ struct Office {
     directory: tempfile::TempDir,
 }
 
-impl Office {
+impl Served {
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let mut server = Command::new(env!("CARGO_BIN_EXE_mullion"))
@@ -47,7 +47,7 @@ impl Office {
         BufReader::new(said).read_line(&mut line).expect("a line");
         let address = line.trim().strip_prefix("http://").expect(&line);
         let (host, path) = address.split_once('/').expect("a path");
-        Office {
+        Served {
             host: host.to_owned(),
             path: format!("/{path}"),
             server,
@@ -92,7 +92,7 @@ impl Office {
     }
 }
 
-impl Drop for Office {
+impl Drop for Served {
     fn drop(&mut self) {
         self.server.kill().expect("it lived");
         self.server.wait().expect("it ended");
@@ -101,7 +101,7 @@ impl Drop for Office {
 
 #[test]
 fn only_who_was_told_the_address_is_answered() {
-    let office = Office::new();
+    let office = Served::new();
     let page = format!("GET {}", office.path);
     let (status, body) = office.request(&page, &office.host, b"");
     assert!(
@@ -125,7 +125,7 @@ fn only_who_was_told_the_address_is_answered() {
 
 #[test]
 fn a_sample_is_held_against_the_type() {
-    let office = Office::new();
+    let office = Served::new();
     let sample = "int main(void)\n{\n    while (1)\n        ;\n}\n";
     let question = |id: &str| json!({ "draft": office.draft(id), "sample": sample });
     let (_, said) = office.ask("look", &question("student"));
@@ -173,7 +173,7 @@ fn a_sample_is_held_against_the_type() {
 
 #[test]
 fn what_is_no_type_is_told_and_not_saved() {
-    let office = Office::new();
+    let office = Served::new();
     let mut draft = office.draft("student");
     draft["elastic"]["locked"] = json!(["struct packet.source"]);
     draft["elastic"]["memory"] = json!("wall");
@@ -204,7 +204,7 @@ fn what_is_no_type_is_told_and_not_saved() {
 
 #[test]
 fn a_file_is_replaced_only_on_demand() {
-    let office = Office::new();
+    let office = Served::new();
     let question =
         |replace: bool| json!({ "draft": office.draft("oke-monitor"), "replace": replace });
     let (_, said) = office.ask("save", &question(false));
@@ -387,7 +387,7 @@ fn a_type_is_made_in_a_browser_without_a_mouse() {
         eprintln!("not tested: there is no Chromium (Debian package chromium)");
         return;
     };
-    let office = Office::new();
+    let office = Served::new();
     browser.open(&office.url());
     browser.until("document.body?.dataset.asked === '1'");
     assert_eq!(
@@ -498,7 +498,7 @@ fn a_type_of_rust_is_made_in_a_browser() {
         eprintln!("not tested: there is no Chromium (Debian package chromium)");
         return;
     };
-    let office = Office::new();
+    let office = Served::new();
     browser.open(&office.url());
     browser.until("document.body?.dataset.asked === '1'");
     browser.tab_to("e.id === 'base'");

@@ -1,73 +1,33 @@
 //! What a host lends to a module, and takes back: pointers end with the call, and handles when the host says so. Types
 //! whose calls have a bound of instructions.
 
+#[allow(dead_code, reason = "others use more of it")]
+mod office;
+
 use mullion_host::{Caller, Error, Host, Imports};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/elastic")
-}
+use office::{Office, examples};
 
 /// A key, a policy, and a place.
-struct Office {
-    directory: tempfile::TempDir,
+fn office(types: &[&str]) -> Office {
+    let types: Vec<String> = types.iter().map(|&name| name.to_owned()).collect();
+    Office::with(&["root"], &types)
 }
 
 impl Office {
-    fn new(types: &[&str]) -> Self {
-        let office = Office {
-            directory: tempfile::tempdir().expect("a directory"),
-        };
-        let made = office.run(&["key", "new", "root"]);
-        assert!(made.status.success());
-        let key = fs::read_to_string(office.at("keys/root.pub")).expect("a key");
-        let policy = format!(
-            "version = 1\ntypes = {types:?}\n[keys]\nroot = {:?}\n[allow]\nload = [\"root\"]\ncompile = [\"root\"]\n",
-            key.trim()
-        );
-        fs::write(office.at("policy.toml"), policy).expect("room");
-        office
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mullion"));
-        command.args(words).current_dir(self.directory.path());
-        command
-            .env("MULLION_KEYS", self.at("keys"))
-            .env("MULLION_POLICY", self.at("policy.toml"))
-            .stdin(Stdio::null());
-        command.output().expect("it starts")
-    }
-
     /// What the compiler says; whether there is an image.
     fn compile(&self, module_type: &str, file: &str) -> (bool, String) {
-        let output = self.run(&[
-            "compile",
-            "--type",
-            module_type,
-            "--as",
-            "root",
-            "--key",
-            "root",
-            "-o",
-            "x.mx",
-            file,
-        ]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (good, said) = self.compile_as_root(module_type, file);
         if said.contains("rustup") {
             assert!(
                 std::env::var_os("MULLION_REQUIRE_RUSTC_DEV").is_none(),
                 "{said}"
             );
         }
-        (output.status.success(), said)
+        (good, said)
     }
 }
 
@@ -112,7 +72,7 @@ fn keeps_and_loses(image: &Path) {
 #[test]
 fn a_module_in_c_keeps_handles_until_the_host_revokes_them() {
     let module_type = examples().join("types/keeper.toml").display().to_string();
-    let office = Office::new(&[&module_type]);
+    let office = office(&[&module_type]);
     let source = examples().join("keeper.c").display().to_string();
     let (good, said) = office.compile(&module_type, &source);
     assert!(good, "{said}");
@@ -125,7 +85,7 @@ fn a_module_in_rust_keeps_handles_until_the_host_revokes_them() {
         .join("types/keeper-rust.toml")
         .display()
         .to_string();
-    let office = Office::new(&[&module_type]);
+    let office = office(&[&module_type]);
     let source = examples().join("keeper.rs").display().to_string();
     let (good, said) = office.compile(&module_type, &source);
     if said.contains("rustup") {
@@ -140,7 +100,7 @@ fn a_module_in_rust_keeps_handles_until_the_host_revokes_them() {
 #[test]
 fn who_may_not_keep_cannot() {
     let text = fs::read_to_string(examples().join("types/keeper.toml")).expect("a type");
-    let office = Office::new(&["passer.toml"]);
+    let office = office(&["passer.toml"]);
     let environment = examples().join("flows.c").display().to_string();
     let passer = text
         .replace("../flows.c", &environment)
@@ -195,7 +155,7 @@ fn who_may_not_keep_cannot() {
 #[test]
 fn a_handle_is_not_forged() {
     let module_type = examples().join("types/keeper.toml").display().to_string();
-    let office = Office::new(&[&module_type]);
+    let office = office(&[&module_type]);
     for body in [
         "static flow_ref last; void on_flow(struct flow *flow) { last.slot = 3; }",
         "void on_flow(struct flow *flow) { flow_ref made = {1, 1}; flow_of(made); }",
@@ -220,7 +180,7 @@ fn a_handle_is_not_forged() {
     )
     .expect("room");
     let source = examples().join("keeper.c").display().to_string();
-    let output = office.run(&["compile", "--check", "--type", "own.toml", &source]);
+    let output = office.run(&["compile", "--check", "--type", "own.toml", &source], None);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("has a pointer in it"), "{said}");
 }

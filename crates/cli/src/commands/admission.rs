@@ -5,10 +5,9 @@ use crate::image_file::way_out;
 use crate::output::sayln;
 use anyhow::Context as _;
 use mullion_loader::{Asked, Authoriser, NotAdmitted};
-use mullion_trust::challenge::Proven;
 use mullion_trust::credentials::files;
 use mullion_trust::module_type::{ModuleType, is_name};
-use mullion_trust::{Policy, Reason};
+use mullion_trust::{Policy, Reason, SecretKey};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -83,10 +82,7 @@ pub(crate) fn record_of(image: &Path) -> PathBuf {
 
 impl BearerArgs {
     /// The keys to ask with, opened.
-    pub(crate) fn keys(
-        &self,
-        keyring: &KeyringArgs,
-    ) -> anyhow::Result<Vec<mullion_trust::SecretKey>> {
+    pub(crate) fn keys(&self, keyring: &KeyringArgs) -> anyhow::Result<Vec<SecretKey>> {
         self.requesters
             .iter()
             .map(|name| keyring.secret(name))
@@ -144,7 +140,8 @@ impl AdmissionArgs {
             return Ok(ask(&Asked::default()));
         }
         let keys = self.bearer.keys(&self.keyring)?;
-        let requesters: Vec<_> = keys.iter().map(Proven::by_holding).collect();
+        let requesters: Result<Vec<_>, _> = keys.iter().map(SecretKey::proven).collect();
+        let requesters = requesters?;
         drop(keys);
         let record = self.bearer.record(image)?;
         let credentials = self.bearer.credentials()?;

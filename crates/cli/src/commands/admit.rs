@@ -5,6 +5,7 @@ use super::keys::{KeyringArgs, add_credentials, pair};
 use crate::image_file::ImageLimit;
 use crate::output::{outln, sayln};
 use anyhow::Context as _;
+use mullion_trust::event;
 use mullion_trust::keynote::Work;
 use mullion_trust::log::Log;
 use mullion_trust::module_type::WallKind;
@@ -83,8 +84,8 @@ impl Args {
         let mut work = Work::unbounded();
         let answer = decide(&policy, &store, &record, &request, &mut work);
         let event = match &answer {
-            Ok(decision) => decision.event(),
-            Err(refusal) => refusal.event(&request.requesters, &request.image),
+            Ok(decision) => event::admitted(decision),
+            Err(refusal) => event::not_granted(refusal, &request.requesters, &request.image),
         };
         if self.log {
             let path = policy.log().context("the policy names no `log`")?;

@@ -41,7 +41,7 @@ fn no_bit_can_change() {
     let alice = Keyring::new(world.path("keys"))
         .secret("alice", None)
         .expect("a key");
-    let alice = Proven::by_holding(&alice);
+    let alice = alice.proven().expect("randomness");
     let read = |name: &str| std::fs::read(world.path(name)).expect("a file");
     let good = || Case {
         image: read("uses.mx"),

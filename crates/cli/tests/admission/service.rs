@@ -11,7 +11,7 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use mullion_service::wire::{self, List, Operation};
-use mullion_trust::challenge::{ChallengeMessage, Request, VERSION};
+use mullion_trust::challenge::{ChallengeMessage, VERSION, sign_request};
 use mullion_trust::grant::Grant;
 use mullion_trust::{PublicKey, SecretKey};
 
@@ -626,7 +626,7 @@ fn a_thousand_clients_at_once_among_silent_and_slow_ones() {
     for (peer, challenge) in peers.iter_mut().zip(&challenges) {
         let body = wire::encode(&List {}, &[]);
         let list = Operation::List as u8;
-        peer.send(&ChallengeMessage::Request(Request::sign(
+        peer.send(&ChallengeMessage::Request(sign_request(
             challenge, 1, list, body, &key,
         )));
     }

@@ -225,7 +225,10 @@ impl Brought {
                 let key = keyring.secret(name, passphrase.as_deref().map(str::as_bytes));
                 let key =
                     key.map_err(|error| Failure::with(CREDENTIALS, &format!("{name}: {error}")))?;
-                requesters.push(Proven::by_holding(&key));
+                let proven = key.proven();
+                let proven = proven
+                    .map_err(|error| Failure::with(CREDENTIALS, &format!("{name}: {error}")))?;
+                requesters.push(proven);
             }
         }
         Ok(Self {

@@ -6,7 +6,7 @@
 //! length-prefixed and bounded, so that a reader knows what to wait for before
 //! it waits.
 
-use crate::key::{PublicKey, SecretKey};
+use crate::key::{KeyError, PublicKey};
 use crate::record::Sha256Digest;
 use std::time::Duration;
 use subtle::ConstantTimeEq as _;
@@ -19,6 +19,8 @@ pub const FRAME: usize = 64 << 20;
 pub const REQUESTS: u64 = 1 << 32;
 /// What a signature of this protocol begins with, so that it is of no other.
 const CONTEXT: &[u8] = b"mullion-loader-request-1\0";
+/// What a signature within one process begins with.
+const HELD: &[u8] = b"mullion-held-key-1\0";
 /// Bytes of kind and length in front of a body.
 const HEAD: usize = 5;
 
@@ -69,16 +71,24 @@ pub struct Request {
     pub signature: [u8; 64],
 }
 
-/// A key whose possession has been proven: by a request signed over a fresh
-/// challenge, or by having the secret at hand. Nothing else makes one.
+/// A key whose possession has been proven: by a request signed over a fresh challenge, or by
+/// another fresh signature. Nothing else makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proven(PublicKey);
 
 impl Proven {
-    /// Who has the secret in this process needs no other proof.
-    #[must_use]
-    pub fn by_holding(key: &SecretKey) -> Self {
-        Proven(key.public())
+    /// The key, if `sign` gives its signature of a text that nobody could have signed before.
+    ///
+    /// # Errors
+    /// If the system has no randomness.
+    pub fn by_signing(
+        key: PublicKey,
+        sign: impl FnOnce(&[u8]) -> [u8; 64],
+    ) -> Result<Option<Self>, KeyError> {
+        let nonce = Challenge::fresh(Duration::ZERO).map_err(KeyError::Randomness)?;
+        let message = [HELD, &nonce.nonce, key.as_bytes()].concat();
+        let signature = sign(&message);
+        Ok(key.verifies(&message, &signature).then_some(Proven(key)))
     }
 
     /// The key.
@@ -156,24 +166,6 @@ pub fn body_length(input: &[u8]) -> Option<usize> {
 }
 
 impl Request {
-    /// Makes and signs a request.
-    #[must_use]
-    pub fn sign(
-        challenge: &Challenge,
-        counter: u64,
-        operation: u8,
-        body: Vec<u8>,
-        key: &SecretKey,
-    ) -> Self {
-        let message = Self::signed(challenge, counter, operation, &body, &key.public());
-        Request {
-            counter,
-            operation,
-            body,
-            signature: key.sign(&message),
-        }
-    }
-
     /// What is signed: connection, place in it, and content, and by whom.
     #[must_use]
     pub fn signed(

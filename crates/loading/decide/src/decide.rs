@@ -137,8 +137,8 @@ pub struct Refusal {
     /// What was looked at and did not help, in a bounded number of lines: for the log, and for
     /// those who may read the policy.
     pub obstacles: Vec<String>,
-    /// The same for the requesters, who may be strangers: of assertions that they neither brought
-    /// nor are named in, only that they did not help (docs/trust.md).
+    /// The same for the requesters, who may be strangers. Of assertions that they neither brought
+    /// nor are named in, it says only that they did not help (docs/trust.md).
     pub told: Vec<String>,
 }
 

@@ -1,10 +1,10 @@
 //! Dead Simple Signing Envelope, version 1.0.2: a payload, its type and
 //! signatures over both.
 
-use crate::key::{PublicKey, SecretKey};
+use crate::key::PublicKey;
 use crate::keynote::{Cost, Exhausted, Work};
 use data_encoding::BASE64;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// Signatures of an envelope at most.
 const SIGNATURES: usize = 16;
@@ -14,7 +14,7 @@ pub type Opened = (Vec<u8>, Vec<PublicKey>);
 
 /// A signed payload, as it stands in a file. Nothing about it has been
 /// verified.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope {
     payload_type: String,
@@ -22,7 +22,7 @@ pub struct Envelope {
     signatures: Vec<EnvelopeSignature>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EnvelopeSignature {
     keyid: String,
@@ -57,22 +57,6 @@ pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let mut bytes = std::mem::take(&mut out).into_bytes();
     bytes.extend(payload);
     bytes
-}
-
-/// Signs a payload; the envelope is one line of JSON.
-#[must_use]
-pub fn seal(payload_type: &str, payload: &[u8], key: &SecretKey) -> String {
-    let envelope = Envelope {
-        payload_type: payload_type.to_owned(),
-        payload: BASE64.encode(payload),
-        signatures: vec![EnvelopeSignature {
-            keyid: key.public().to_string(),
-            sig: BASE64.encode(&key.sign(&pae(payload_type, payload))),
-        }],
-    };
-    let mut text = serde_json::to_string(&envelope).unwrap_or_default();
-    text.push('\n');
-    text
 }
 
 /// Opens an envelope: the payload, and the keys that signed it.

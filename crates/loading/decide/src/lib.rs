@@ -17,7 +17,6 @@ pub mod compile;
 pub mod decide;
 pub mod document;
 pub mod dsse;
-pub mod event;
 pub mod key;
 pub mod keynote;
 pub mod limits;
@@ -30,7 +29,7 @@ pub mod words;
 
 pub use decide::{Decision, Reason, Refusal, Request, decide};
 pub use document::DocumentError;
-pub use key::{PublicKey, SecretKey};
+pub use key::PublicKey;
 pub use limits::{Limit, Limits};
 pub use module_type::ModuleType;
 pub use policy::Policy;

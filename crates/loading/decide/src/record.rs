@@ -5,7 +5,7 @@
 //! type and what the image was made with.
 
 use crate::dsse::{self, EnvelopeError};
-use crate::key::{PublicKey, SecretKey};
+use crate::key::PublicKey;
 use crate::keynote::{Exhausted, Work};
 use crate::module_type::{ModuleType, Protection};
 use data_encoding::HEXLOWER;
@@ -110,7 +110,7 @@ impl TypeReference {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Statement {
     #[serde(rename = "_type")]
@@ -120,14 +120,16 @@ struct Statement {
     predicate: Compilation,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Subject {
-    name: String,
+    /// For people.
+    #[serde(rename = "name")]
+    _name: String,
     digest: SubjectDigest,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SubjectDigest {
     sha256: String,
@@ -150,29 +152,6 @@ pub enum RecordError {
     /// The statement in it.
     #[error("the compilation record holds no statement that is understood: {0}")]
     Statement(String),
-}
-
-/// Writes and signs a record. `name` is the image's file name, for people.
-#[must_use]
-pub fn sign(
-    name: &str,
-    image: &Sha256Digest,
-    compilation: &Compilation,
-    key: &SecretKey,
-) -> String {
-    let statement = Statement {
-        type_: STATEMENT_TYPE.to_owned(),
-        subject: vec![Subject {
-            name: name.to_owned(),
-            digest: SubjectDigest {
-                sha256: image.to_string(),
-            },
-        }],
-        predicate_type: PREDICATE_TYPE.to_owned(),
-        predicate: compilation.clone(),
-    };
-    let payload = serde_json::to_vec(&statement).unwrap_or_default();
-    dsse::seal(PAYLOAD_TYPE, &payload, key)
 }
 
 impl VerifiedRecord {

@@ -15,7 +15,6 @@
 
 use crate::admitted::{Admitted, Code};
 use mullion_decide::challenge::Proven;
-use mullion_decide::event::refused;
 use mullion_decide::keynote::{Attributes, Store, Work, parse_each};
 use mullion_decide::module_type::{Protection, WallKind};
 use mullion_decide::names::Names;
@@ -24,6 +23,7 @@ use mullion_decide::{
     decide,
 };
 use mullion_trust::credentials;
+use mullion_trust::event::{self, refused};
 use mullion_trust::explain::InWords;
 use mullion_trust::log::{Log, LogError};
 use mullion_verifier::{Image, Rejected, structure, verify};
@@ -305,8 +305,8 @@ impl Rules {
     ) -> Result<Admitted, NotAdmitted> {
         let keys: Vec<_> = asked.requesters.iter().map(Proven::key).collect();
         self.note(match &answer {
-            Ok((_, decision)) => decision.event(),
-            Err(NotAdmitted::Refused(refusal)) => refusal.event(&keys, &image),
+            Ok((_, decision)) => event::admitted(decision),
+            Err(NotAdmitted::Refused(refusal)) => event::not_granted(refusal, &keys, &image),
             Err(reason) => refused(&reason.to_string(), &keys, &image),
         })?;
         let (code, decision) = answer?;

@@ -2,7 +2,7 @@
 //!
 //! `Authoriser::admit` asks who may load, and has the verifier look; what it
 //! lets in is an [`Admitted`], and [`Loaded::new`] takes nothing else. It is
-//! laid out once; each [`Loaded::instantiate`] maps it into a window of its own,
+//! laid out once. Each [`Loaded::instantiate`] maps it into a window of its own,
 //! with the host functions that the [`Imports`] name, and with no more than was
 //! granted.
 //!
@@ -17,6 +17,10 @@ mod block;
 mod file;
 #[cfg(feature = "trust")]
 mod granted;
+
+/// Decisions, and the ends of modules, as the log has them.
+#[cfg(feature = "trust")]
+pub use mullion_trust::event;
 
 #[cfg(feature = "trust")]
 pub use admission::{Asked, Authoriser, CREDENTIALS, NotAdmitted};

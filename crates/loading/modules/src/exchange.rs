@@ -231,8 +231,9 @@ fn frame(counter: u64, answer: &Answer) -> ChallengeMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mullion_decide::SecretKey;
-    use mullion_decide::challenge::{Request, VERSION};
+    use mullion_decide::challenge::VERSION;
+    use mullion_trust::SecretKey;
+    use mullion_trust::challenge::sign_request;
     use std::sync::mpsc::channel;
 
     const LIFETIME: Duration = Duration::from_secs(60);
@@ -262,7 +263,7 @@ mod tests {
     }
 
     fn request(challenge: &Challenge) -> Vec<u8> {
-        ChallengeMessage::Request(Request::sign(challenge, 1, 3, Vec::new(), &key())).encode()
+        ChallengeMessage::Request(sign_request(challenge, 1, 3, Vec::new(), &key())).encode()
     }
 
     #[test]

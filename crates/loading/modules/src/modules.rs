@@ -8,9 +8,10 @@
 use crate::exchange::{Asked, Reply};
 use crate::rules::Rules;
 use crate::wire::{self, Answer, Operation, Status, WireError};
+use mullion_decide::PublicKey;
 use mullion_decide::challenge::Proven;
 use mullion_decide::keynote::Work;
-use mullion_decide::{PublicKey, event};
+use mullion_loader::event;
 use mullion_loader::{
     Admitted, Asked as ToLoad, Imports, Instance, LoadError, Loaded, NotAdmitted, Start,
 };
@@ -211,7 +212,7 @@ impl Modules {
     }
 
     /// Does what the owner of `key` asks, and sees to the reply. Of a stranger's request to load this is the first
-    /// attempt: if it takes more work than [`Work::FIRST`], it comes back for [`Modules::load`], and nothing has been done.
+    /// attempt. If it takes more work than [`Work::FIRST`], it comes back for [`Modules::load`], and nothing has been done.
     pub fn answer(self: &Arc<Self>, asked: Asked) -> Option<Heavy> {
         let Asked {
             key,
@@ -658,7 +659,7 @@ fn describe(admitted: &Admitted) -> Value {
     let Some(decision) = admitted.decision() else {
         return json!({ "exports": exports, "verified": true });
     };
-    let event = decision.event();
+    let event = event::admitted(decision);
     json!({
         "exports": exports,
         "verified": decision.verify,

@@ -4,7 +4,7 @@ use mullion_loader::Authoriser;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The authoriser that a loader asks about each load. It may be replaced while the
-/// loader runs: requests that are being decided keep the one that they began with, and what is
+/// loader runs. Requests that are being decided keep the one that they began with, and what is
 /// loaded stays loaded.
 #[derive(Clone)]
 pub struct Rules(Arc<RwLock<Arc<Authoriser>>>);

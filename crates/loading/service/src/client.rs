@@ -2,9 +2,10 @@
 
 use crate::address::{Address, Stream};
 use crate::settings::Settings;
-use mullion_decide::SecretKey;
-use mullion_decide::challenge::{Challenge, ChallengeMessage, ProtocolError, Request, VERSION};
+use mullion_decide::challenge::{Challenge, ChallengeMessage, ProtocolError, VERSION};
 use mullion_modules::wire::{self, Answer, List, Operation, Status, WireError};
+use mullion_trust::SecretKey;
+use mullion_trust::challenge::sign_request;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Read as _, Write as _};
@@ -111,7 +112,7 @@ impl Client {
     ) -> Result<Answer, ClientError> {
         self.counter += 1;
         let body = wire::encode(object, bytes);
-        let request = Request::sign(
+        let request = sign_request(
             &self.challenge,
             self.counter,
             operation as u8,

@@ -12,7 +12,7 @@
 //!
 //! One thread waits for all connections; none of them can make it wait. What
 //! takes time is done by a fixed number of workers, one request of a connection
-//! at a time, so that the queue is no longer than there are connections. Code
+//! at a time. So the queue is no longer than there are connections. Code
 //! that was loaded runs on a thread of its own, of which there are no more than
 //! there may be modules. A host's own `Authoriser` and `Imports` go in, so any process can be a loader.
 //!

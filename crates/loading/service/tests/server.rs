@@ -4,7 +4,7 @@ use mullion_loader::{Authoriser, Imports};
 use mullion_service::wire::{self, List, Operation, Status};
 use mullion_service::{Address, Client, ClientError, Server, ServiceListener, Settings, Stopper};
 use mullion_trust::SecretKey;
-use mullion_trust::challenge::{Challenge, ChallengeMessage, Request, VERSION};
+use mullion_trust::challenge::{Challenge, ChallengeMessage, VERSION, sign_request};
 use proptest::prelude::*;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -200,7 +200,7 @@ fn a_request_is_good_on_its_own_connection_only() {
     let [first, second] = [challenge(&mut one), challenge(&mut two)];
     assert_ne!(first.nonce, second.nonce);
     let body = wire::encode(&List {}, &[]);
-    let request = Request::sign(&first, 1, Operation::List as u8, body, &key());
+    let request = sign_request(&first, 1, Operation::List as u8, body, &key());
     let request = ChallengeMessage::Request(request).encode();
     two.write_all(&request).expect("sent");
     assert!(farewell(&rest(two)).1.contains("signature"));

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! On the right with a passphrase: Argon2id (memory in KiB, passes, lanes)
-//! makes the key that XChaCha20-Poly1305 seals the seed with; the lines above
+//! makes the key that XChaCha20-Poly1305 seals the seed with. The lines above
 //! `sealed` are authenticated with it.
 
 use crate::key::{KeyError, PublicKey, SecretKey};

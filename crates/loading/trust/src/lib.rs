@@ -8,21 +8,46 @@
 
 pub mod bounds;
 pub mod credentials;
+pub mod event;
 pub mod explain;
 pub mod grant;
 pub mod keyring;
 pub mod log;
+mod signing;
 mod why;
 
 pub use why::why;
 
 pub use mullion_decide::{
-    DocumentError, Limit, Limits, ModuleType, Policy, PublicKey, SecretKey, Sha256Digest,
+    DocumentError, Limit, Limits, ModuleType, Policy, PublicKey, Sha256Digest,
 };
-pub use mullion_decide::{
-    challenge, clock, document, dsse, event, key, keynote, limits, module_type, policy, record,
-    text,
-};
+pub use mullion_decide::{clock, document, keynote, limits, module_type, policy, text};
+
+pub use signing::SecretKey;
+
+/// Keys.
+pub mod key {
+    pub use crate::signing::SecretKey;
+    pub use mullion_decide::key::*;
+}
+
+/// How a client proves its key, both sides.
+pub mod challenge {
+    pub use crate::signing::sign_request;
+    pub use mullion_decide::challenge::*;
+}
+
+/// Envelopes, signed and opened.
+pub mod dsse {
+    pub use crate::signing::seal;
+    pub use mullion_decide::dsse::*;
+}
+
+/// Compilation records, signed and read.
+pub mod record {
+    pub use crate::signing::sign;
+    pub use mullion_decide::record::*;
+}
 
 /// The loader's question.
 pub mod decide {

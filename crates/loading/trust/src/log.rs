@@ -8,7 +8,7 @@
 //! A line that is missing, changed or moved breaks the chain where it was. What
 //! is cut off at the end breaks nothing, so the number of lines and the last
 //! one's digest stand in a second file, `FILE.head`. Who can write both can
-//! still cut both; against that a *checkpoint*, the head signed with a key and
+//! still cut both. Against that a *checkpoint*, the head signed with a key and
 //! kept elsewhere, says that so many lines were there ([`checkpoint`]).
 //!
 //! Writers hold a lock on the log. A line is one write, synchronised before the

@@ -17,7 +17,7 @@ const VALUE: usize = 64;
 const VALUES: usize = 4;
 
 /// The tests of an assertion's conditions that fail in a query, each with the values of the
-/// attributes that it looks at; a few lines at most. None, if they hold, or the budget does not
+/// attributes that it looks at. They are a few lines at most. None, if they hold, or the budget does not
 /// suffice to find out.
 #[must_use]
 pub fn why(store: &Store, id: AssertionId, query: &Query, work: &mut Work) -> Vec<String> {

@@ -3,7 +3,7 @@
 
 use mullion_trust::SecretKey;
 use mullion_trust::challenge::{
-    Challenge, ChallengeMessage, Event, FRAME, ProtocolError, Request, Session,
+    Challenge, ChallengeMessage, Event, FRAME, ProtocolError, Proven, Session, sign_request,
 };
 use mullion_trust::log::{Log, LogError, checkpoint};
 use serde_json::json;
@@ -294,7 +294,7 @@ fn session(number: u8, key: &SecretKey) -> Session {
 }
 
 fn ask(number: u8, counter: u64, key: &SecretKey) -> ChallengeMessage {
-    ChallengeMessage::Request(Request::sign(
+    ChallengeMessage::Request(sign_request(
         &challenge(number),
         counter,
         1,
@@ -421,4 +421,21 @@ fn frames_are_whole_or_awaited_and_never_too_long() {
         Err(ProtocolError::Kind(9))
     );
     assert_eq!(session(1, &key).end(3), Err(ProtocolError::Truncated));
+}
+
+#[test]
+fn a_key_at_hand_is_proven_by_a_fresh_signature_of_its_own() {
+    let [own, other] = [1, 2].map(|seed| SecretKey::from_seed(&[seed; 32]));
+    assert_eq!(own.proven().expect("randomness").key(), own.public());
+    let by = |sign: &mut dyn FnMut(&[u8]) -> [u8; 64]| {
+        Proven::by_signing(own.public(), sign).expect("randomness")
+    };
+    assert!(by(&mut |message| other.sign(message)).is_none());
+    let mut seen = [0; 64];
+    let proven = by(&mut |message| {
+        seen = own.sign(message);
+        seen
+    });
+    assert!(proven.is_some());
+    assert!(by(&mut |_| seen).is_none(), "it was of another text");
 }

@@ -49,8 +49,8 @@ pub(crate) fn current_or_new() -> Result<&'static Tcb, Error> {
     }
 }
 
-/// Makes the calling thread ready to enter domains, as its first call does. Its alternate signal stack is in force,
-/// and the signals that the run time needs are open (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and the one of time
+/// Makes the calling thread ready to enter domains, as its first call does. Its alternate signal stack is in force.
+/// The signals that the run time needs are open (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and the one of time
 /// limits). SIGSEGV is opened in the process's handlers without SA_ONSTACK too, as when the first domain is made.
 ///
 /// For a host that changes either after the thread's first call, before the next one.

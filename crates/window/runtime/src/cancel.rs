@@ -1,9 +1,9 @@
 //! Calls that are ended from outside.
 //!
-//! A call that may be cancelled has a deadline of its own, which never comes: by that number it is told from all others
+//! A call that may be cancelled has a deadline of its own, which never comes. By that number it is told from all others
 //! of its thread (`watchdog`). While it runs, its thread is on the list of its [`Canceller`]. Who cancels copies the
 //! thread's present deadline to the block's STOP and sends the thread the signal of time limits. From then on the call
-//! ends as it would at such a limit. The watchdog does the same again at every tick, as the signal may come where the
+//! ends as it would at such a limit. The watchdog does the same again at every tick. For the signal may come where the
 //! invocation cannot be ended, or hit one that was nested in it.
 //!
 //! Who hits whom is settled by the lock of the list:
@@ -56,7 +56,7 @@ impl Canceller {
         Self::default()
     }
 
-    /// Ends the calls: each as at a limit of time, at once if it runs code of a domain, and else when a host
+    /// Ends the calls, each as at a limit of time. That is at once if it runs code of a domain, and else when a host
     /// function returns to one. Does not wait for that. A call that has
     /// returned has its result. Not for handlers of signals.
     pub fn cancel(&self) {

@@ -253,7 +253,7 @@ impl ImageLayout {
         self
     }
 
-    /// Says that no instruction of the image accesses memory through `%gs`: then
+    /// Says that no instruction of the image accesses memory through `%gs`. Then
     /// the base is not written when its domains are entered, which takes longer
     /// than the rest of a call.
     ///

@@ -33,8 +33,8 @@ pub struct LinkOptions {
     pub failed: Option<Failed>,
 }
 
-/// Asked when the called domain takes no calls, faults or is out of time: what the
-/// import returns then, or why the invocation of the calling one ends. Without it,
+/// Asked when the called domain takes no calls, faults or is out of time. It says
+/// what the import returns then, or why the invocation of the calling one ends. Without it,
 /// that ends with the [`CallError`]. It runs on the thread of the call, in the
 /// place of a host function.
 pub type Failed = Arc<

@@ -32,7 +32,7 @@
 //!
 //! Every arrow is one compare-and-exchange from the state that it starts at. So nothing is stored back: a
 //! restart that is refused goes from `ASKED` to `OPEN`, and finds it impossible when the domain has ended
-//! in between. The word holds the number of the life too, which only `renew` changes: who compares it with
+//! in between. The word holds the number of the life too, which only `renew` changes. A comparison with
 //! the number of an entry asks both questions at once.
 //!
 //! # Who is inside

@@ -45,8 +45,8 @@ pub struct Limits {
     /// charged by [`GateCall::charge_output`](crate::GateCall::charge_output).
     pub output: Option<u64>,
     /// Steps of all calls together, until the domain is restarted, of an image that counts them
-    /// (`mullion cc --mullion-count`): entries of functions, backward branches, and targets of
-    /// indirect ones. One more, and the call ends, for the same input at the same instruction, on
+    /// (`mullion cc --mullion-count`). Steps are entries of functions, backward branches, and targets of
+    /// indirect ones. At one more the call ends. For the same input it ends at the same instruction, on
     /// any machine, as long as one thread at a time calls. The count lies in the domain's memory, and
     /// code that is hostile can change it: this limit is for replaying, those of time are walls.
     pub steps: Option<u64>,

@@ -5,7 +5,7 @@
 //! a piece can only be copied from and to. There are no references into a
 //! window: the domain's other threads may write any byte at any time, and may
 //! unmap it. So the copy is made by assembly that the compiler does not reason
-//! about, and a fault in it is an error and not a crash.
+//! about. A fault in it is an error and not a crash.
 
 use crate::access::{Access, PAGE};
 use crate::assembly;

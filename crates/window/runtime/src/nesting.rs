@@ -15,7 +15,7 @@
 //! its use of the domain among it, stays begun.
 //!
 //! The C interface sees the jump itself, and says so ([`Tcb::abandon`]). For others: a frame below the stack
-//! pointer has gone. Above it, the frame may have been overwritten: then the return address below it
+//! pointer has gone. Above it, the frame may have been overwritten. Then the return address below it
 //! is none of the gate's, or the frame does not agree with the control stack.
 
 use crate::assembly;

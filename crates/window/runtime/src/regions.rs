@@ -1,7 +1,7 @@
 //! Which offsets of a window are mapped, and how: bookkeeping without a machine.
 //!
 //! Regions are sorted, do not overlap, and neighbours that are alike are one.
-//! The number of mappings that they take is limited, because a process may have 65,530 mappings by
+//! The number of mappings that they take is limited. A process may have 65,530 mappings by
 //! default (vm.max_map_count), and a domain must not use up its host's.
 
 use crate::access::Access;

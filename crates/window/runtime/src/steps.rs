@@ -1,4 +1,4 @@
-//! The limit on steps: a number in the domain's memory, which images that count take down by one
+//! The limit on steps: a number in the domain's memory. Images that count take it down by one
 //! at each step, and trap where none is left (docs/window.md, "Steps").
 //!
 //! The domain can write that number. So nothing is relied on here: the host writes it when a life

@@ -8,7 +8,7 @@
 //! invocation is stopped early. Late it may be by two ticks, the granularity of
 //! a deadline, and what the kernel takes to wake the watchdog and the thread.
 //!
-//! A deadline that has passed is copied to the block's STOP, and the thread is sent a signal, again
+//! A deadline that has passed is copied to the block's STOP. The thread is sent a signal, again
 //! at every tick until it has ended. The signal may come where the invocation cannot be ended
 //! (`trampoline.s`). No two deadlines of a thread are alike, so one that has been stopped cannot be
 //! mistaken for the next.

@@ -1,7 +1,7 @@
 //! Granted directories, and what may be done with names in one.
 //!
 //! A name is a path beneath the directory. The kernel resolves it beneath the mount's descriptor and refuses whatever
-//! would lead out: `..`, absolute paths and links, links of /proc, and places where the host has mounted something
+//! would lead out. These are `..`, absolute paths and links, links of /proc, and places where the host has mounted something
 //! else (`RESOLVE_NO_XDEV`). So a race with somebody who changes the tree at the same time cannot be lost. A grant of
 //! `/` is one of files, not of what the kernel shows in /proc, /sys and /dev. A directory in which something else is
 //! mounted can be granted beside it.

@@ -3,7 +3,7 @@
 //! Each instruction is decoded once, in ascending order. Branches mark their
 //! targets; an instruction that is already known as a target starts a new
 //! straight line. A branch back to an instruction that is passed is checked at
-//! the end, against the instructions' starts and against the intervals in which
+//! the end. It is held against the instructions' starts and against the intervals in which
 //! something relied on what came before.
 
 use crate::Report;

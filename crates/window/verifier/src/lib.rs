@@ -2,7 +2,7 @@
 //!
 //! [`verify`] checks a whole image against `docs/window.md` in one linear pass.
 //! What it accepts is a [`Verified`], which cannot be made in any other way and
-//! owns the bytes that were checked, so that nobody can change them afterwards.
+//! owns the bytes that were checked. So nobody can change them afterwards.
 //!
 //! ```text
 //! file -> image.rs    segments, thread-local template      -+
@@ -55,7 +55,7 @@ type Report = mullion_decoder::Report<Violation>;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Bytes that [`verify`] takes for a file of so many, the file's own included: three bits for each byte of
+/// Bytes that [`verify`] takes for a file of so many, the file's own included. That is three bits for each byte of
 /// code, which may be all of it. The names of imports and exports come to it: 6 MiB for as many as there may be.
 #[must_use]
 pub const fn memory_for(file: u64) -> u64 {
@@ -151,7 +151,7 @@ pub fn verify(bytes: impl Into<Arc<[u8]>>) -> Result<Verified, Rejected> {
 }
 
 /// Reads an image whose code is not to be checked, because somebody else answers
-/// for it: the file's structure is as [`verify`] demands, its instructions may
+/// for it. The file's structure is as [`verify`] demands, its instructions may
 /// be anything. No evidence of confinement.
 ///
 /// # Errors

@@ -254,8 +254,12 @@ mod tests {
     #[test]
     fn the_worst_of_the_examples() {
         let types = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elastic/types");
-        let worst =
-            |name: &str| worst(&ModuleType::read(&Path::new(types).join(name)).expect("a type"));
+        let worst = |name: &str| {
+            let path = Path::new(types).join(name);
+            let text = std::fs::read_to_string(&path).expect("text");
+            let (found, elastic) = Elastic::parse(&text, &path).expect("a type");
+            worst(&found, elastic.as_ref())
+        };
         assert_eq!(
             worst("student.toml"),
             "At worst, code of the type `student` answers wrongly, keeps one processor busy for 10 ms in each call, \

@@ -1,7 +1,7 @@
 //! Queries (RFC 2704, section 5): the compliance value of `POLICY`.
 //!
 //! Which assertions to look at, and in which order, `crates/loading/search` finds. It is not trusted: what it finds is
-//! gone through here again. The requesters have the greatest rank, and each assertion of the order gives its authorizer
+//! gone through here again. The requesters have the greatest rank. Each assertion of the order gives its authorizer
 //! what its licensees have by then and its conditions allow, if it counts at all ([`Asking::rank`]). So the rank of
 //! `POLICY` rests on the assertions, and on nothing that was said of them.
 

@@ -1,7 +1,7 @@
 //! Signatures of assertions (RFC 2704, section 4.6.7; RFC 2792, section 4).
 //!
-//! What is signed is the text from its first line up to the line of the `Signature` field, followed
-//! by the name of the signature's algorithm with its colon. So has the reference implementation.
+//! What is signed is the text from its first line up to the line of the `Signature` field. Behind
+//! it is the name of the signature's algorithm with its colon. So has the reference implementation.
 
 use super::principal::{Algorithms, Key, Principal, decode, split};
 use ed25519_dalek::{Signature, VerifyingKey};

@@ -1,7 +1,7 @@
 //! The syntax tree of an assertion (RFC 2704, appendix B).
 //!
-//! Chains of operators of one precedence are lists, not nested pairs, so that
-//! the depth of a tree is that of its parentheses, however long the text is.
+//! Chains of operators of one precedence are lists, not nested pairs. So the
+//! depth of a tree is that of its parentheses, however long the text is.
 
 use super::posix::Pattern;
 use super::principal::Principal;

@@ -3,7 +3,7 @@
 //! group that is repeated holds its last repetition. Of alternatives that match the same text the
 //! first counts.
 //!
-//! For each part the places are known from which the others can reach the end: one reading of the
+//! For each part the places are known from which the others can reach the end. That is one reading of the
 //! match from its end, part by part. The part then takes the farthest of its own ends that is among
 //! them. Parts without groups in them are passed over.
 

@@ -6,38 +6,34 @@ use crate::limits::Limit;
 use crate::record::Sha256Digest;
 use serde_json::{Map, Value, json};
 
-impl Decision {
-    /// The leave: `"kind": "admitted"`.
-    #[must_use]
-    pub fn event(&self) -> Value {
-        let limits =
-            Limit::ALL.map(|limit| (limit.name().to_owned(), json!(self.limits.get(limit))));
-        json!({
-            "kind": "admitted",
-            "image": self.image.to_string(),
-            "requesters": texts(&self.requesters),
-            "type": self.module_type,
-            "type_sha256": self.type_digest.to_string(),
-            "compilers": texts(&self.compilers),
-            "limits": Map::from_iter(limits),
-            "imports": self.imports,
-            "mechanism": self.mechanism.to_string(),
-            "protection": self.protection.to_string(),
-            "verified": self.verify,
-            "chain": self.chain,
-        })
-    }
+/// A leave: `"kind": "admitted"`.
+#[must_use]
+pub fn admitted(decision: &Decision) -> Value {
+    let limits =
+        Limit::ALL.map(|limit| (limit.name().to_owned(), json!(decision.limits.get(limit))));
+    json!({
+        "kind": "admitted",
+        "image": decision.image.to_string(),
+        "requesters": texts(&decision.requesters),
+        "type": decision.module_type,
+        "type_sha256": decision.type_digest.to_string(),
+        "compilers": texts(&decision.compilers),
+        "limits": Map::from_iter(limits),
+        "imports": decision.imports,
+        "mechanism": decision.mechanism.to_string(),
+        "protection": decision.protection.to_string(),
+        "verified": decision.verify,
+        "chain": decision.chain,
+    })
 }
 
-impl Refusal {
-    /// The refusal of these requesters and this image: `"kind": "refused"`.
-    #[must_use]
-    pub fn event(&self, requesters: &[PublicKey], image: &Sha256Digest) -> Value {
-        let mut event = refused(&self.reason.to_string(), requesters, image);
-        event["way_out"] = json!(self.way_out);
-        event["obstacles"] = json!(self.obstacles);
-        event
-    }
+/// The refusal of these requesters and this image, by policy and credentials: `"kind": "refused"`.
+#[must_use]
+pub fn not_granted(refusal: &Refusal, requesters: &[PublicKey], image: &Sha256Digest) -> Value {
+    let mut event = refused(&refusal.reason.to_string(), requesters, image);
+    event["way_out"] = json!(refusal.way_out);
+    event["obstacles"] = json!(refusal.obstacles);
+    event
 }
 
 /// A refusal for a reason that is not the credentials': the code, or what it asks for.
