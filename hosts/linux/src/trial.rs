@@ -233,6 +233,7 @@ impl<'b> Trials<'b> {
             disks: vec![disk.clone(), other],
             patience: Some(PATIENCE),
             busy: Some(BUSY),
+            ..Work::default()
         };
         let said = self.machine.boot(&what, instead)?;
         let console = work.join(name).with_extension("console");
