@@ -41,7 +41,7 @@ const BEGIN: &str = "mount hostfs none /host\nmount devtmpfs none /host/dev\nmou
      mount ext2 /dev/ubda /mnt\n";
 const END: &str = "umount /mnt\numount /host/mnt\n";
 
-/// Runs all of them so many times, and prints the least times.
+/// Runs all of them so many times, and says the least times.
 ///
 /// # Errors
 /// Programs or files are missing, or a workload fails.
@@ -50,7 +50,8 @@ pub fn report(
     library: &Path,
     folder: &Path,
     runs: u32,
-) -> Result<String, Setup> {
+    say: &mut dyn FnMut(&str),
+) -> Result<(), Setup> {
     let work = tempfile::tempdir_in(folder).map_err(at(folder))?;
     let disk = filled_disk(work.path())?;
     let modules = vec!["ext2".to_owned()];
@@ -104,6 +105,7 @@ pub fn report(
         for line in counts {
             let _ = writeln!(text, "  {}", line.trim_start_matches("mullion: "));
         }
+        say(&std::mem::take(&mut text));
     }
     let mean = products.map(|product| product.powf(1.0 / f64::from(counted)));
     let _ = writeln!(
@@ -111,7 +113,8 @@ pub fn report(
         "{:48} {:7.3} {:7.3}",
         "geometric mean", mean[0], mean[1]
     );
-    Ok(text)
+    say(&text);
+    Ok(())
 }
 
 /// The processor time of a boot with this work, and what it said.
