@@ -4,7 +4,7 @@ SHELL := /bin/bash
 # Scripts and recipes look for what was built in target/, wherever cargo was told to build.
 unexport CARGO_TARGET_DIR
 .DELETE_ON_ERROR:
-.PHONY: all install uninstall build run test package packages check fmt clippy doc docs deny setup linux bench bench-packets bench-sip conformance clean
+.PHONY: all install uninstall build run test package packages check fmt clippy doc docs deny setup linux linux-report bench bench-packets bench-sip conformance clean
 
 all: build
 
@@ -58,6 +58,10 @@ check: fmt clippy features packages doc deny test   ## what continuous integrati
 linux:            ## User-Mode Linux for hosts/linux, once, into the cache (12 minutes of two processors); says what is missing
 	@cargo build --quiet --release -p mullion-linux
 	@target/release/linux-walls kernel --if-possible
+
+linux-report:     ## workloads on ext2 in User-Mode Linux, plain and walled by turns (10 minutes of a processor)
+	@cargo build --quiet --release -p mullion-linux -p mullion-linux-wall
+	@target/release/linux-walls report
 
 bench:            ## what each wall costs, side by side (BENCH=--quick for a first look)
 	@scripts/setup --build

@@ -30,6 +30,8 @@ pub struct Boot {
     pub patience: Option<Duration>,
     /// The same, of processor time.
     pub busy: Option<Duration>,
+    /// In MiB; none: 96.
+    pub memory: Option<u32>,
 }
 
 impl Boot {
@@ -54,7 +56,8 @@ impl Boot {
             option.push(path);
             option
         };
-        command.arg("mem=96M").arg("con=null");
+        let memory = self.memory.unwrap_or(96);
+        command.arg(format!("mem={memory}M")).arg("con=null");
         // Policies speak of caches by name: none is merged with another one.
         command.arg("slab_nomerge");
         command.args(["con0=null,fd:1", "quiet", "panic=-1"]);
@@ -168,7 +171,7 @@ pub fn archive(files: &[(String, PathBuf)], to: &mut dyn Write) -> Result<(), Se
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         to.write_all(&bytes).map_err(at(Path::new(name)))
     };
-    for folder in ["dev", "proc", "sys", "mnt"] {
+    for folder in ["dev", "proc", "sys", "mnt", "host"] {
         entry(folder, FOLDER, (0, 0), &[])?;
     }
     entry("dev/console", CONSOLE, (5, 1), &[])?;

@@ -42,6 +42,8 @@ pub struct Work {
     pub patience: Option<Duration>,
     /// The same, of processor time.
     pub busy: Option<Duration>,
+    /// In MiB; none: 96.
+    pub memory: Option<u32>,
 }
 
 impl<'b> Machine<'b> {
@@ -71,6 +73,12 @@ impl<'b> Machine<'b> {
     fn order(&self, names: &[String]) -> Result<Vec<&Module>, Setup> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         self.maker.in_order(&self.all, &names)
+    }
+
+    /// The names of all modules of the build.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.all.iter().map(|module| module.name.clone()).collect()
     }
 
     /// The names of a module's objects.
@@ -172,6 +180,7 @@ impl<'b> Machine<'b> {
             disks: work.disks.clone(),
             patience: work.patience,
             busy: work.busy,
+            memory: work.memory,
         };
         boot.run(self.built)
     }

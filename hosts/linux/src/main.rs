@@ -3,7 +3,9 @@
 use mullion_linux::{
     ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
 };
-use mullion_linux::{Row, Setup, Trial, Trials, missing, print, prototypes, table, took, tool};
+use mullion_linux::{
+    Row, Setup, Trial, Trials, missing, print, prototypes, report, table, took, tool,
+};
 use mullion_word_policy::File;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,6 +21,7 @@ Usage: linux-walls kernel [--if-possible]
        linux-walls modules [--protection write|read-write] [MODULE]...
        linux-walls types MODULE...
        linux-walls disk [BOOTS]
+       linux-walls report [RUNS]
        linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
                        [--script FILE] [--disk FILE]... MODULE...
        linux-walls faults [--runs N] [--from SEED] [--jobs N] --to FILE
@@ -31,6 +34,8 @@ types prints what the kernel's headers say of the arguments of functions that th
 these modules trust: hosts/linux/kernel.types.
 disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
 and prints the best times of BOOTS boots each (5).
+report runs workloads on ext2, with the host's programs, in the plain kernel and behind the wall
+by turns, and prints the least processor time of RUNS runs each (3).
 run boots, loads these modules and those that they need, walled if there is a policy, runs
 the script (hosts/linux/init/init.c has its words), and prints what the console shows.
 faults puts N faults (40), by seeds from SEED (1) on, into ext2's source, runs each in the plain
@@ -66,6 +71,11 @@ fn main() -> ExitCode {
             Ok(wanted) => modules(&wanted),
             Err(what) => return misused(&what),
         },
+        ["report"] => measure(3).map(|()| true),
+        ["report", runs] => match runs.parse() {
+            Ok(runs) => measure(runs).map(|()| true),
+            Err(_) => return misused("how many runs?"),
+        },
         ["types", names @ ..] => types(names).map(|()| true),
         ["disk"] => disk(5).map(|()| true),
         ["disk", boots] => match boots.parse() {
@@ -80,7 +90,7 @@ fn main() -> ExitCode {
             Ok(done) => done.map(|()| true),
             Err(what) => return misused(&what),
         },
-        _ => return misused("kernel, modules, types, disk, run or faults?"),
+        _ => return misused("kernel, modules, types, disk, report, run or faults?"),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -163,6 +173,18 @@ fn modules(wanted: &Wanted) -> Result<bool, Setup> {
     let _gone = print(&rows, &mut io::stdout().lock());
     let verified = |row: &Row| matches!(row.outcome, Outcome::Verified { .. });
     Ok(rows.iter().all(verified))
+}
+
+/// Workloads on ext2, plain and walled by turns.
+fn measure(runs: u32) -> Result<(), Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder = built.build_folder().with_file_name("walled");
+    let machine = Machine::new(&built, &folder, &Machine::own_policies())?;
+    // A reader that has gone does not change what is measured.
+    let mut tell = |text: &str| drop(say(text));
+    report(&machine, &library()?, &folder, runs, &mut tell)
 }
 
 /// What the headers say of functions that these policies trust.

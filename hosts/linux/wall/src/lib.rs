@@ -23,6 +23,7 @@ use mullion_word::runtime::{Domain, Host, Kept};
 use std::ffi::{CStr, OsStr, c_char, c_int, c_ulong, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// What there is once in the kernel.
@@ -192,6 +193,12 @@ pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
         journal::give_back(&found);
     }
     rights::ended(&found);
+    wall.kernel.say(&format!(
+        "until now {} checked calls, {} rights to objects given, {} taken back",
+        types::CALLS.load(Ordering::Relaxed),
+        rights::GIVEN.load(Ordering::Relaxed),
+        rights::TAKEN.load(Ordering::Relaxed)
+    ));
     match found.unload() {
         Ok(()) => 0,
         Err(error) => refuse(wall.kernel, &error, libc::EBUSY),

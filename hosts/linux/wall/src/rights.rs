@@ -14,6 +14,7 @@ use mullion_word::runtime::{Domain, Granted, Host};
 use mullion_word_policy::File;
 use mullion_word_table::Access;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a policy says of kinds.
@@ -62,6 +63,10 @@ struct Grants {
 /// By the address where the object begins.
 static OBJECTS: Mutex<BTreeMap<u64, Grants>> = Mutex::new(BTreeMap::new());
 
+/// Rights to objects that were given, and taken back when those were freed.
+pub(crate) static GIVEN: AtomicUsize = AtomicUsize::new(0);
+pub(crate) static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
 fn objects() -> MutexGuard<'static, BTreeMap<u64, Grants>> {
     OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -73,6 +78,7 @@ fn grant(host: Host, kernel: Kernel, domain: &Domain, object: &Object, write: bo
         return false;
     };
     kernel.grants(object);
+    GIVEN.fetch_add(1, Ordering::Relaxed);
     let mut objects = objects();
     let grants = objects.entry(object.start).or_insert_with(|| Grants {
         bytes: object.bytes,
@@ -214,5 +220,6 @@ pub(crate) fn freed(start: u64, bytes: u64) {
         let all = grants.flat_map(|grants| grants.all);
         all.map(|(_, _, granted)| granted).collect()
     };
+    TAKEN.fetch_add(gone.len(), Ordering::Relaxed);
     Granted::end_all(gone);
 }
