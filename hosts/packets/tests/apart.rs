@@ -125,7 +125,7 @@ fn a_module_says_the_same_in_a_process_as_in_a_window() {
         found.push((said, place.frames("out.pcap")));
     }
     let [(window, frames), (process, others)] = found.try_into().unwrap();
-    assert!(window.starts_with("100 0 100\n"), "{window}");
+    assert!(window.starts_with("100 "), "{window}");
     assert_eq!(without_times(&window), without_times(&process));
     assert!(frames.len() > FRAMES.into(), "{}", frames.len());
     assert!(frames == others);
