@@ -196,19 +196,14 @@ fn a_modules_process_has_nothing_and_may_end() {
     let loops = "int packets_next(struct packets_frame *f) { for (;;) __asm__ volatile (\"\"); }";
     place.build("loops", Some(loops));
     place.describe(&[("loops", "process", "monitor", "60s")]);
-    let started = place.start();
+    let mut started = place.start();
     // There is a place for what comes out when all modules are loaded.
-    let (process, status) = loop {
-        let found = process_of(&started);
-        let status = found.and_then(|process| {
-            let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-            Some((process, status))
-        });
-        match status {
-            Some(found) if place.at("out.pcap").exists() => break found,
-            _ => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
+    while !place.at("out.pcap").exists() {
+        assert!(started.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let process = process_of(&started).expect("it loops");
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     for line in [
         "Seccomp:\t2",
         "CapPrm:\t0000000000000000",
@@ -218,10 +213,8 @@ fn a_modules_process_has_nothing_and_may_end() {
         assert!(status.contains(line), "{status}");
     }
     // SAFETY: it takes numbers; the process is a child of our child, which has not waited for it.
-    assert_eq!(
-        unsafe { libc::kill(process.cast_signed(), libc::SIGKILL) },
-        0
-    );
+    let killed = unsafe { libc::kill(process.cast_signed(), libc::SIGKILL) };
+    assert_eq!(killed, 0);
     let said = place.end(started);
     assert!(said.contains("its process has ended: signal 9"), "{said}");
     assert!(
