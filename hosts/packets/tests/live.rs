@@ -192,6 +192,10 @@ loading = threading.Thread(target=lambda: loaded.append(ask("load", "--to", "./s
 loading.start(); datagrams(500, 4000, 300); loading.join(); assert loaded
 # No longer than what is coded into one frame: a second one would not meet the receiver here.
 datagrams(200, 5001, 600)
+# The same modules in processes of their own, in the place of these.
+ask("load", "--to", "./socket", "--replace", "--wall", "process", "fec.toml")
+assert ask("status", "--to", "./socket", "--json").count('"process"') == 2
+datagrams(200, 5001, 600)
 datagrams(20, 4000, 1472)
 # Fragments of a datagram that no frame holds, IPv6, and a stream.
 datagrams(5, 4000, 20000)

@@ -4,7 +4,7 @@ use crate::native::{InPlace, symbol};
 use crate::{Work, build, hip, process};
 use mullion::Host;
 use mullion_packets::batch::Batch;
-use mullion_packets::config::{Description, Kind, Wall};
+use mullion_packets::config::{self, Description, Kind};
 use mullion_packets::forward::{Chain, Forwarder};
 use std::ffi::{CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -42,7 +42,7 @@ impl Domain {
             name: work.name.to_owned(),
             image,
             kind: Kind::Transcoder,
-            wall: Wall::Window,
+            wall: config::Wall::Window,
             filter: Some(work.filter.to_owned()),
             from: None,
             sees: None,

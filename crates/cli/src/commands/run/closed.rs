@@ -6,6 +6,7 @@
 //! ```
 //! Closed, the process has its memory, its three streams, clocks and its own end. It opens nothing, starts no process,
 //! and finds no other one. A call that is not in the table below ends it.
+//! The processes of modules of `mullion packets` close themselves in the same way (`packets/inside.rs`).
 
 use super::FAULTED;
 use crate::output::say;
