@@ -39,6 +39,7 @@ mod quick;
 mod relocatable;
 mod report;
 mod rings;
+mod score;
 mod slots;
 mod stopped;
 mod varbuf;

@@ -193,6 +193,8 @@ pub(crate) struct Walled {
     reads: bool,
     /// Whether it may take filters of others out of its requests.
     pub(crate) removes_filters: bool,
+    /// Whether it may write its connections' lines of the scoreboard.
+    pub(crate) keeps_score: bool,
     /// Whether mod_proxy has ever given it a connection, and what it may write of one.
     pub(crate) has_backends: AtomicBool,
     /// Connections to backends with the threads that have them.
@@ -244,7 +246,7 @@ impl Walled {
         symbols: Symbols,
         partners: Vec<String>,
         reads: bool,
-        removes_filters: bool,
+        (removes_filters, keeps_score): (bool, bool),
         backend_fields: Vec<&'static str>,
     ) -> &'static Walled {
         let stand_in = Box::leak(Box::new([0u64; layout::MODULE / 8]));
@@ -279,6 +281,7 @@ impl Walled {
             partners,
             reads,
             removes_filters,
+            keeps_score,
             has_backends: AtomicBool::new(false),
             acquired: Mutex::default(),
             backend_fields,
@@ -729,7 +732,10 @@ impl Walled {
             }
             return done.is_ok();
         }
-        self.demand_text(frame, at) || self.demand_backend(frame, at) || self.demand_shared(at)
+        self.demand_text(frame, at)
+            || self.demand_backend(frame, at)
+            || self.demand_score(frame, at)
+            || self.demand_shared(at)
     }
 
     /// Requests or connections that the module has made.
