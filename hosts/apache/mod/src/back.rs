@@ -144,6 +144,7 @@ impl Slot {
                 Given::Table => Root::Table(value),
                 Given::Command => Root::Command(value),
                 Given::Thing => Root::Thing(value),
+                Given::Balancer => Root::Balancer(value),
             };
             if let Some(place) = roots.get_mut(last) {
                 *place = root;

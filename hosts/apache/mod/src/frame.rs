@@ -18,6 +18,8 @@ pub(crate) enum Root {
     Command(u64),
     /// Something of another module's, whose address alone is known.
     Thing(u64),
+    /// A group of backends.
+    Balancer(u64),
     None,
 }
 
@@ -145,7 +147,12 @@ impl Frame {
                 .iter()
                 .any(|backend| backend.worker == at)
         };
-        self.all_roots().any(|root| root == Root::Thing(at)) || of_backend()
+        let is_it = |root| match root {
+            Root::Thing(thing) => thing == at,
+            Root::Balancer(balancer) => balancer == at || backends(balancer).contains(&at),
+            _ => false,
+        };
+        self.all_roots().any(is_it) || of_backend()
     }
 
     /// A server, by which the others can be found.
@@ -335,6 +342,16 @@ impl Frame {
         });
         let mut firsts = given.chain(of_requests).chain(of_connections);
         firsts.any(|first| along(first).any(|known| known == filter))
+    }
+}
+
+/// The workers of a group of backends: its first word is mod_proxy's array of them.
+fn backends(balancer: u64) -> Vec<u64> {
+    // SAFETY: mod_proxy has passed the group, and keeps it with its workers as long as the configuration.
+    unsafe {
+        let array = read(balancer);
+        let (count, elements) = (u64::from(read(array + 12) as u32), read(array + 24));
+        (0..count).map(|at| read(elements + 8 * at)).collect()
     }
 }
 

@@ -103,6 +103,8 @@ pub(crate) enum Given {
     Table,
     Command,
     Thing,
+    /// A group of backends, with them.
+    Balancer,
     Out(u64),
     /// As many bytes as the 32 bits say that this argument points to.
     OutAt(usize),
@@ -158,6 +160,7 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 "t" => Given::Table,
                 "cmd" => Given::Command,
                 "o" => Given::Thing,
+                "ob" => Given::Balancer,
                 word if word.starts_with('>') => Given::Out(8),
                 word if word.starts_with('&') => Given::Callback(&word[1..]),
                 word => match word.strip_prefix('w') {
@@ -408,7 +411,9 @@ pub(crate) fn interface() -> &'static Interface {
         for name in crate::backends::BACKEND_FIELDS {
             file.calls.insert(name.0.to_owned(), Call::default());
         }
-        file.calls.insert(REMOVAL.to_owned(), Call::default());
+        for name in [REMOVAL, crate::score::LINE] {
+            file.calls.insert(name.to_owned(), Call::default());
+        }
         // Memory that another module has of pools.
         for name in PARTNERS {
             let name = format!("{name}_module.memory");

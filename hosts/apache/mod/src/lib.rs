@@ -13,6 +13,7 @@
 //!
 //! The server is Debian's stock binary. It knows of each module by a structure of ours, whose functions lead to the module's.
 
+mod again;
 mod apr;
 mod arena;
 mod arrays;
@@ -38,6 +39,7 @@ mod quick;
 mod relocatable;
 mod report;
 mod rings;
+mod score;
 mod slots;
 mod stopped;
 mod varbuf;

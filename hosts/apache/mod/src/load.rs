@@ -227,7 +227,10 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         Symbols::new(bytes.to_vec()),
         partners.collect(),
         verified.protection() == Protection::ReadWrite,
-        allowed.contains_key(crate::interface::REMOVAL),
+        (
+            allowed.contains_key(crate::interface::REMOVAL),
+            allowed.contains_key(crate::score::LINE),
+        ),
         backend_fields.collect(),
     );
     walled

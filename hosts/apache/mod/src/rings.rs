@@ -89,7 +89,7 @@ pub(crate) unsafe fn link(first: u64, second: u64) {
 /// # Safety
 /// Both are the core's, and the bucket is in no ring.
 pub(crate) unsafe fn append(end: u64, bucket: u64) {
-    // SAFETY: by the caller.
+    // SAFETY: the ring is a brigade's of the core's, so its links are good; the bucket is whole, and nothing else links to it.
     unsafe {
         link(read(end + PREVIOUS), bucket);
         link(bucket, end);

@@ -1,5 +1,5 @@
-//! Answers of requests in which a filter was stopped. A filter that only returned an error would leave the client without an
-//! answer: many handlers ignore what filters return, and the page that tells of the error passes the same filter.
+//! Answers of requests in which a filter was stopped. Many handlers ignore what filters return, and the page that
+//! tells of the error passes the same filter. So an error alone would leave the client without an answer.
 //!
 //! ```text
 //!   stopped filter ──► out of the chain ──► an error bucket to the next filters

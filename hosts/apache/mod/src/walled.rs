@@ -193,6 +193,8 @@ pub(crate) struct Walled {
     reads: bool,
     /// Whether it may take filters of others out of its requests.
     pub(crate) removes_filters: bool,
+    /// Whether it may write its connections' lines of the scoreboard.
+    pub(crate) keeps_score: bool,
     /// Whether mod_proxy has ever given it a connection, and what it may write of one.
     pub(crate) has_backends: AtomicBool,
     /// Connections to backends with the threads that have them.
@@ -244,7 +246,7 @@ impl Walled {
         symbols: Symbols,
         partners: Vec<String>,
         reads: bool,
-        removes_filters: bool,
+        (removes_filters, keeps_score): (bool, bool),
         backend_fields: Vec<&'static str>,
     ) -> &'static Walled {
         let stand_in = Box::leak(Box::new([0u64; layout::MODULE / 8]));
@@ -279,6 +281,7 @@ impl Walled {
             partners,
             reads,
             removes_filters,
+            keeps_score,
             has_backends: AtomicBool::new(false),
             acquired: Mutex::default(),
             backend_fields,
@@ -729,7 +732,10 @@ impl Walled {
             }
             return done.is_ok();
         }
-        self.demand_text(frame, at) || self.demand_backend(frame, at) || self.demand_shared(at)
+        self.demand_text(frame, at)
+            || self.demand_backend(frame, at)
+            || self.demand_score(frame, at)
+            || self.demand_shared(at)
     }
 
     /// Requests or connections that the module has made.
@@ -756,43 +762,6 @@ impl Walled {
             }
         }
         false
-    }
-
-    /// Remembers its data as it is now, for [`revive`](Self::revive).
-    pub(crate) fn remember(&self) {
-        let copy = |(at, bytes): &(u64, u64)| {
-            // SAFETY: it is the module's memory that can be read and written, and no code of the module runs.
-            unsafe { std::slice::from_raw_parts(*at as *const u8, *bytes as usize) }.to_vec()
-        };
-        *lock(&self.kept) = self.data.iter().map(copy).collect();
-    }
-
-    /// After a fault: its data as it was when the server began to serve. What it has in pools it keeps. Waits a while for
-    /// calls of other threads: those end when they next leave the module.
-    pub(crate) fn revive(&self) -> bool {
-        const ROUNDS: u32 = 100;
-        let kept = lock(&self.kept);
-        // Another thread may have done it meanwhile. A restart of a domain that runs would end its calls.
-        if !self.domain.is_ended() {
-            return true;
-        }
-        if kept.is_empty() {
-            return false;
-        }
-        let is_fresh = (0..ROUNDS).any(|round| {
-            if round > 0 {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            self.domain.restart().is_ok()
-        });
-        if !is_fresh {
-            return false;
-        }
-        for ((at, _), bytes) in self.data.iter().zip(kept.iter()) {
-            // SAFETY: as above; `restart` has mapped it anew.
-            unsafe { (*at as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-        }
-        true
     }
 }
 
