@@ -66,6 +66,15 @@ pub enum DriverError {
         /// The release that is known to do.
         release: &'static str,
     },
+    /// The whole C++ library fits the headers of one release of g++ alone.
+    #[error(
+        "this program needs streams, locales or other parts of the C++ library that are built from the sources of g++ 12, \
+         and the compiler here is g++ {found}; install g++-12, or name it in MULLION_CXX (and gcc-12 in MULLION_CC)"
+    )]
+    OtherCxx {
+        /// What the compiler says of itself.
+        found: String,
+    },
     /// There is no back end that keeps registers free for clang's programs.
     #[error(
         "the back end of LLVM 23 (llc) is not there, which keeps the rewriter's registers free; \
