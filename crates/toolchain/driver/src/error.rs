@@ -68,8 +68,8 @@ pub enum DriverError {
     },
     /// The whole C++ library fits the headers of one release of g++ alone.
     #[error(
-        "this program needs streams, locales or other parts of the C++ library that are built from the sources of g++ 12, \
-         and the compiler here is g++ {found}; install g++-12, or name it in MULLION_CXX (and gcc-12 in MULLION_CC)"
+        "the C++ library's streams, locales and more are built for g++ 12 alone, and this is g++ {found}; \
+         install g++-12, or name it in MULLION_CXX (and gcc-12 in MULLION_CC)"
     )]
     OtherCxx {
         /// What the compiler says of itself.
