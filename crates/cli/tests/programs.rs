@@ -170,3 +170,62 @@ fn exceptions_that_nobody_catches() {
 fn the_library_of_cxx() {
     agrees("library.cc", "c++");
 }
+
+/// Builds a program with these options and compares what it does with the native one. It has a directory, `/work`,
+/// and clocks.
+fn agrees_with_files(name: &str, compiler: &str, options: &[&str]) {
+    let work = tempfile::tempdir().expect("a temporary directory");
+    let native = work.path().join("native");
+    let host = if compiler == "cc" { "gcc" } else { "g++" };
+    let mut build = Command::new(host);
+    build.args(options).args(["-O1", "-w"]).arg(source(name));
+    must(build.arg("-o").arg(&native));
+    let directory = |name: &str| {
+        let directory = work.path().join(name);
+        std::fs::create_dir(&directory).expect("room");
+        directory
+    };
+    let expected = outcome(Command::new(&native).arg(directory("of-native")));
+    for level in ["-O1", "-O2"] {
+        let image = work.path().join("image.mx");
+        let mut build = Command::new(env!("CARGO_BIN_EXE_mullion"));
+        build.arg(compiler).args(options).args([level, "-g1", "-w"]);
+        must(build.arg(source(name)).arg("-o").arg(&image));
+        let mut run = Command::new(env!("CARGO_BIN_EXE_mullion"));
+        run.args(["run", "--clock", "--dir"]);
+        run.arg(format!("{}::/work", directory(level).display()));
+        let found = outcome(run.arg(&image).arg("/work"));
+        assert_eq!(found, expected, "{name} {level}");
+    }
+}
+
+#[test]
+fn streams_locales_and_the_rest_of_cxx() {
+    agrees_with_files("streams.cc", "c++", &["-std=c++20"]);
+}
+
+#[test]
+fn files_in_cxx() {
+    agrees_with_files("files.cc", "c++", &["-std=c++17"]);
+}
+
+#[test]
+fn headers_of_glibc() {
+    agrees_with_files("headers.c", "cc", &[]);
+}
+
+#[test]
+fn a_name_that_no_library_has_is_an_error_as_ever() {
+    let work = tempfile::tempdir().expect("a temporary directory");
+    let text = "namespace std { void none(); }\nint main() { std::none(); }\n";
+    std::fs::write(work.path().join("none.cc"), text).expect("room");
+    let mut build = Command::new(env!("CARGO_BIN_EXE_mullion"));
+    build.args(["c++", "none.cc", "-o", "none.mx"]);
+    let output = build.current_dir(&work).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("`std::none()'"),
+        "{said}"
+    );
+    assert!(!work.path().join("none.mx").exists());
+}

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <bits/cxxabi_forced.h>
+#include <bits/cxxabi_init_exception.h>
 #include <new>
 
 using mullion::Exception;
@@ -78,6 +79,16 @@ thread_local int uncaught;
 	}
 }
 
+// One user of the object less.
+void leave(Exception *owner)
+{
+	if (__atomic_sub_fetch(&owner->users, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	if (owner->destroy)
+		owner->destroy(owner->object());
+	std::free(owner);
+}
+
 } // namespace
 
 extern "C" {
@@ -91,6 +102,15 @@ void *__cxa_allocate_exception(std::size_t size) noexcept
 	return static_cast<Exception *>(memory)->object();
 }
 
+// For std::make_exception_ptr: an object that is not thrown yet.
+__cxxabiv1::__cxa_refcounted_exception *__cxxabiv1::__cxa_init_primary_exception(void *object, std::type_info *type, void (*destroy)(void *)) noexcept
+{
+	Exception *exception = static_cast<Exception *>(object) - 1;
+	exception->type = type;
+	exception->destroy = destroy;
+	return reinterpret_cast<__cxa_refcounted_exception *>(exception);
+}
+
 void __cxa_free_exception(void *object) noexcept { std::free(static_cast<Exception *>(object) - 1); }
 
 [[noreturn]] void __cxa_throw(void *object, std::type_info *type, void (*destroy)(void *))
@@ -98,6 +118,7 @@ void __cxa_free_exception(void *object) noexcept { std::free(static_cast<Excepti
 	Exception *exception = static_cast<Exception *>(object) - 1;
 	exception->type = type;
 	exception->destroy = destroy;
+	exception->users = 1;
 	uncaught++;
 	raise(exception, true);
 }
@@ -133,9 +154,10 @@ void __cxa_end_catch()
 	if (--exception->handlers)
 		return;
 	caught = exception->outer;
-	if (exception->destroy)
-		exception->destroy(exception->object());
-	std::free(exception);
+	Exception *owner = exception->owner;
+	if (owner)
+		std::free(exception);
+	leave(owner ? owner : exception);
 }
 
 [[noreturn]] void __cxa_rethrow()
@@ -184,5 +206,55 @@ namespace std {
 
 int uncaught_exceptions() noexcept { return uncaught; }
 bool uncaught_exception() noexcept { return uncaught > 0; }
+
+nested_exception::~nested_exception() noexcept = default;
+
+// An exception_ptr points to the object, which is a user of it.
+namespace __exception_ptr {
+
+exception_ptr::exception_ptr(void *object) noexcept : _M_exception_object(object)
+{
+	if (object)
+		_M_addref();
+}
+
+void exception_ptr::_M_addref() noexcept
+{
+	if (_M_exception_object)
+		__atomic_add_fetch(&(static_cast<Exception *>(_M_exception_object) - 1)->users, 1, __ATOMIC_RELAXED);
+}
+
+void exception_ptr::_M_release() noexcept
+{
+	if (_M_exception_object)
+		leave(static_cast<Exception *>(_M_exception_object) - 1);
+	_M_exception_object = nullptr;
+}
+
+void *exception_ptr::_M_get() const noexcept { return _M_exception_object; }
+
+const type_info *exception_ptr::__cxa_exception_type() const noexcept
+{
+	return (static_cast<Exception *>(_M_exception_object) - 1)->type;
+}
+
+} // namespace __exception_ptr
+
+exception_ptr current_exception() noexcept
+{
+	return caught ? exception_ptr(caught->object()) : exception_ptr();
+}
+
+// Each throw has a state of its own, so several may have one object.
+[[noreturn]] void rethrow_exception(exception_ptr pointer)
+{
+	Exception *owner = static_cast<Exception *>(pointer._M_get()) - 1;
+	Exception *thrown = static_cast<Exception *>(__cxa_allocate_exception(0)) - 1;
+	thrown->type = owner->type;
+	thrown->owner = owner;
+	__atomic_add_fetch(&owner->users, 1, __ATOMIC_RELAXED);
+	uncaught++;
+	raise(thrown, true);
+}
 
 } // namespace std

@@ -23,8 +23,12 @@ struct alignas(16) Exception {
 	std::uint64_t place;
 	std::uint64_t pad;
 	void *seen;
+	// Thrown by std::rethrow_exception: the exception that has the object. Null in that one itself.
+	Exception *owner;
+	// Of the one that has the object: throws, and values of std::exception_ptr, that are not done with it.
+	int users;
 
-	void *object() { return this + 1; }
+	void *object() { return owner ? owner->object() : this + 1; }
 };
 
 // What a frame does with an exception.

@@ -40,10 +40,6 @@ void __throw_range_error(const char *s) { throw range_error(s); }
 void __throw_overflow_error(const char *s) { throw overflow_error(s); }
 void __throw_underflow_error(const char *s) { throw underflow_error(s); }
 void __throw_bad_function_call() { throw bad_function_call(); }
-// Of parts of the library that are not here.
-void __throw_ios_failure(const char *s) { mullion::fail("std::ios_base::failure", s); }
-void __throw_system_error(int) { mullion::fail("std::system_error"); }
-void __throw_future_error(int) { mullion::fail("std::future_error"); }
 
 // The formats are libstdc++'s: "%s: __pos (which is %zu) > this->size() (which is %zu)".
 void __throw_out_of_range_fmt(const char *format, ...)

@@ -29,6 +29,22 @@ pub(crate) fn hand_on(command: &mut Command, options: &Options, keep: Option<&Pa
     }
 }
 
+/// What `hand_on` told.
+pub(crate) fn options_from_environment() -> Result<Options, DriverError> {
+    let word = checked::from_environment()?;
+    let protection = match std::env::var(PROTECTION) {
+        _ if word.is_some() => Protection::ReadWriteCall,
+        Ok(name) => crate::arguments::protection(PROTECTION, &name)?,
+        Err(_) => Protection::ReadWriteCall,
+    };
+    Ok(Options {
+        wall: word.map_or(Wall::Window, Wall::Word),
+        protection,
+        base: crate::arguments::base_from_environment()?,
+        count: crate::arguments::count_from_environment(),
+    })
+}
+
 /// The assembler's command line, as gcc writes it.
 struct Invocation {
     forwarded: Vec<OsString>,
@@ -84,23 +100,12 @@ impl Invocation {
 /// What the rewriter refuses, with its place; files; the real assembler missing.
 pub fn assemble(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, DriverError> {
     let invocation = Invocation::parse(arguments);
-    let word = checked::from_environment()?;
-    let protection = match std::env::var(PROTECTION) {
-        _ if word.is_some() => Protection::ReadWriteCall,
-        Ok(name) => crate::arguments::protection(PROTECTION, &name)?,
-        Err(_) => Protection::ReadWriteCall,
-    };
     let text = invocation.text()?;
     let name = invocation
         .inputs
         .first()
         .map_or(Path::new("-"), PathBuf::as_path);
-    let options = Options {
-        wall: word.map_or(Wall::Window, Wall::Word),
-        protection,
-        base: crate::arguments::base_from_environment()?,
-        count: crate::arguments::count_from_environment(),
-    };
+    let options = options_from_environment()?;
     let rewritten = rewrite(&text, name, &options)?;
     if let Some(directory) = std::env::var_os(KEEP) {
         keep(Path::new(&directory), &invocation.output, &text, &rewritten)?;
@@ -119,9 +124,16 @@ pub(crate) fn rewrite(text: &str, name: &Path, options: &Options) -> Result<Stri
         Ok(rewritten) => Ok(rewritten.text),
         Err(refusals) => {
             let lines = refusals.iter().map(|refusal| {
-                let (file, line) = source_of(text, refusal.line as usize, name);
+                let line = refusal.line as usize;
+                let (place, hint) = match (source_of(text, line), unit_of(text)) {
+                    (Some((file, line)), _) => (format!("{file}:{line}"), ""),
+                    (None, Some(file)) => (file.to_owned(), "; with -g the line is known"),
+                    (None, None) => (format!("{}:{line}", name.display()), ""),
+                };
+                let function = function_of(text, line);
+                let within = function.map_or(String::new(), |name| format!(" in `{name}`"));
                 format!(
-                    "{file}:{line}: error: {}: `{}`",
+                    "{place}: error: {}: `{}`{within}{hint}",
                     refusal.reason, refusal.instruction
                 )
             });
@@ -133,7 +145,7 @@ pub(crate) fn rewrite(text: &str, name: &Path, options: &Options) -> Result<Stri
 /// The source file and line that a line of assembler text (from 1) comes from,
 /// as far as the text says: by `.loc`, or by the markers that gcc puts around
 /// inline assembler and that the preprocessor leaves in `.S` files.
-fn source_of(text: &str, line: usize, name: &Path) -> (String, usize) {
+fn source_of(text: &str, line: usize) -> Option<(String, usize)> {
     let lines: Vec<&str> = text.lines().take(line).collect();
     for (index, candidate) in lines.iter().enumerate().rev() {
         let candidate = candidate.trim_start();
@@ -144,7 +156,7 @@ fn source_of(text: &str, line: usize, name: &Path) -> (String, usize) {
             } else {
                 1
             };
-            return (file.to_owned(), number + behind - 1);
+            return Some((file.to_owned(), number + behind - 1));
         }
         if let Some(location) = candidate.strip_prefix(".loc ") {
             let mut numbers = location.split_whitespace();
@@ -153,7 +165,7 @@ fn source_of(text: &str, line: usize, name: &Path) -> (String, usize) {
                 numbers.next().unwrap_or_default(),
             );
             if let (Some(file), Ok(number)) = (file_name(text, file), number.parse()) {
-                return (file, number);
+                return Some((file, number));
             }
         }
         // What comes before this function says nothing about it.
@@ -161,7 +173,29 @@ fn source_of(text: &str, line: usize, name: &Path) -> (String, usize) {
             break;
         }
     }
-    (name.display().to_string(), line)
+    None
+}
+
+/// The file that was compiled, as the compiler names it at the top of its text.
+fn unit_of(text: &str) -> Option<&str> {
+    let lines = text.lines().map(str::trim_start);
+    let mut names = lines.filter_map(|line| line.strip_prefix(".file")?.trim().strip_prefix('"'));
+    names.next()?.strip_suffix('"')
+}
+
+/// The function that a line (from 1) is part of: the label in front of it that is not the compiler's own.
+fn function_of(text: &str, line: usize) -> Option<&str> {
+    let lines: Vec<&str> = text.lines().take(line).collect();
+    let mut labels = lines
+        .into_iter()
+        .rev()
+        .filter_map(|line| line.strip_suffix(':'));
+    let plain = |label: &&str| {
+        !label.starts_with(|first: char| {
+            first == '.' || first.is_ascii_digit() || first.is_whitespace()
+        }) && !label.contains([' ', '"', '#'])
+    };
+    labels.find(plain)
 }
 
 /// `# 12 "file.c"`: the line behind it is that line.
@@ -294,21 +328,38 @@ mod tests {
     fn a_refusal_names_the_source() {
         let inline =
             "f:\n\t.cfi_startproc\n#APP\n# 12 \"a.c\" 1\n\tsyscall\n# 0 \"\" 2\n#NO_APP\n\tret\n";
-        assert_eq!(
-            source_of(inline, 5, Path::new("x.s")),
-            ("a.c".to_owned(), 12)
-        );
+        assert_eq!(source_of(inline, 5), Some(("a.c".to_owned(), 12)));
+        assert_eq!(function_of(inline, 5), Some("f"));
         let preprocessed = "# 1 \"b.S\"\nf:\n\tnop\n\tsyscall\n";
-        assert_eq!(
-            source_of(preprocessed, 4, Path::new("x.s")),
-            ("b.S".to_owned(), 3)
-        );
+        assert_eq!(source_of(preprocessed, 4), Some(("b.S".to_owned(), 3)));
         let debug = "\t.file 1 \"c.c\"\nf:\n\t.cfi_startproc\n\t.loc 1 7 3\n\tsyscall\n";
-        assert_eq!(source_of(debug, 5, Path::new("x.s")), ("c.c".to_owned(), 7));
-        assert_eq!(
-            source_of("f:\n\tsyscall\n", 2, Path::new("x.s")),
-            ("x.s".to_owned(), 2)
+        assert_eq!(source_of(debug, 5), Some(("c.c".to_owned(), 7)));
+        assert_eq!(source_of("f:\n\tsyscall\n", 2), None);
+    }
+
+    #[test]
+    fn a_refusal_without_lines_names_file_and_function() {
+        let text = "\t.file\t\"d.c\"\n\t.text\nfirst:\n\tret\nsecond:\n.L2:\n\tsyscall\n\tret\n";
+        let options = Options {
+            wall: Wall::Window,
+            protection: Protection::ReadWriteCall,
+            base: mullion_rewriter::Base::Segment,
+            count: false,
+        };
+        let said = |text: &str| {
+            let refused = rewrite(text, Path::new("/tmp/ccAbc.s"), &options);
+            refused.expect_err("a system call").to_string()
+        };
+        let found = said(text);
+        assert!(found.starts_with("d.c: error: "), "{found}");
+        assert!(
+            found.ends_with("`syscall` in `second`; with -g the line is known"),
+            "{found}"
         );
+        // Written by hand, its own lines count.
+        let found = said("f:\n\tsyscall\n");
+        assert!(found.starts_with("/tmp/ccAbc.s:2: error: "), "{found}");
+        assert!(found.ends_with("`syscall` in `f`"), "{found}");
     }
 
     #[test]

@@ -66,6 +66,15 @@ pub enum DriverError {
         /// The release that is known to do.
         release: &'static str,
     },
+    /// The whole C++ library fits the headers of one release of g++ alone.
+    #[error(
+        "the C++ library's streams, locales and more are built for g++ 12 alone, and this is g++ {found}; \
+         install g++-12, or name it in MULLION_CXX (and gcc-12 in MULLION_CC)"
+    )]
+    OtherCxx {
+        /// What the compiler says of itself.
+        found: String,
+    },
     /// There is no back end that keeps registers free for clang's programs.
     #[error(
         "the back end of LLVM 23 (llc) is not there, which keeps the rewriter's registers free; \

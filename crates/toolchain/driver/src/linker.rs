@@ -1,13 +1,12 @@
 //! What gcc calls as its linker: the real one, two corrections, a sum, and a warning.
 
-use crate::tools;
-use crate::{DriverError, arguments, assembler, checked, growth, response, word};
+use crate::{DriverError, arguments, assembler, checked, growth, response, sysroot, tools, word};
 use mullion_rewriter::Base;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Output, Stdio};
 
 /// `mullion ld`: the linker's command line in, an image out, whole or not at all.
 ///
@@ -27,7 +26,7 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
     };
     arguments.push("-o".into());
     arguments.push(temporary.clone().into());
-    let success = run(&arguments)?;
+    let success = with_library(&mut arguments)?;
     let code = if success {
         ExitCode::SUCCESS
     } else {
@@ -65,8 +64,60 @@ fn output_of(arguments: &mut Vec<OsString>) -> PathBuf {
     output
 }
 
-/// Runs the real linker; whether it succeeded.
-fn run(arguments: &[OsString]) -> Result<bool, DriverError> {
+/// Runs the real linker; whether it succeeded. What asks for more of the C++ library than is built at first gets the
+/// whole of it.
+fn with_library(arguments: &mut Vec<OsString>) -> Result<bool, DriverError> {
+    let library = arguments.iter().position(|argument| argument == CXX);
+    let Some(place) = library else {
+        return Ok(run(arguments, Stdio::inherit())?.status.success());
+    };
+    let first = run(arguments, Stdio::piped())?;
+    let said = String::from_utf8_lossy(&first.stderr);
+    if first.status.success() || !wants_more(&said) {
+        let _ = std::io::stderr().write_all(&first.stderr);
+        return Ok(first.status.success());
+    }
+    let whole = sysroot::whole_cxx(&assembler::options_from_environment()?);
+    let whole = whole.inspect_err(|_| {
+        let _ = std::io::stderr().write_all(&first.stderr);
+    })?;
+    // Each may ask for the other.
+    arguments.splice(
+        place..=place,
+        [
+            OsString::from("--start-group"),
+            whole.into(),
+            CXX.into(),
+            "--end-group".into(),
+        ],
+    );
+    Ok(run(arguments, Stdio::inherit())?.status.success())
+}
+
+/// How g++ names the C++ library.
+const CXX: &str = "-lstdc++";
+
+/// Whether the linker missed something that may be the C++ library's: by its names, plain or mangled.
+fn wants_more(said: &str) -> bool {
+    let missed = said.lines().filter(|line| line.contains("undefined"));
+    let mut names = missed.filter_map(|line| line.rsplit_once(": ").map(|parts| parts.1));
+    names.any(|name| {
+        [
+            "std::",
+            "__gnu_cxx::",
+            "__cxa_",
+            "_ZS",
+            "_ZNS",
+            "_ZNKS",
+            "_ZTVN10__cxxabi",
+            "_ZN9__gnu_cxx",
+        ]
+        .iter()
+        .any(|part| name.contains(part))
+    })
+}
+
+fn run(arguments: &[OsString], errors: Stdio) -> Result<Output, DriverError> {
     let mut command = Command::new("ld");
     let scratch = tempfile::NamedTempFile::new();
     let scratch = scratch.map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
@@ -84,10 +135,12 @@ fn run(arguments: &[OsString]) -> Result<bool, DriverError> {
     } else {
         command.args(arguments);
     }
-    let status = command
-        .status()
-        .map_err(|cause| tools::cannot_start(&command, cause))?;
-    Ok(status.success())
+    command.stdout(Stdio::inherit()).stderr(errors);
+    let child = command.spawn();
+    let child = child.map_err(|cause| tools::cannot_start(&command, cause))?;
+    child
+        .wait_with_output()
+        .map_err(|cause| tools::cannot_start(&command, cause))
 }
 
 /// Bytes of arguments beyond which a response file is used.

@@ -56,6 +56,7 @@ pub(super) fn common(gcc: &OsStr, place: &Path, common: &Path) -> Result<(), Dri
     embedded::write(&overlay)?;
     let include = work.path().join("include");
     musl::install_headers(&library, &include)?;
+    musl::add_to_headers(&overlay.join("musl/include"), &include)?;
     copy_tree(&overlay.join("include"), &include)?;
     let answer = tools::step(Command::new(gcc).arg("-print-file-name=include"))?;
     let compiler_headers = PathBuf::from(String::from_utf8_lossy(&answer).trim());
@@ -73,9 +74,21 @@ pub(super) fn common(gcc: &OsStr, place: &Path, common: &Path) -> Result<(), Dri
         compiler_headers.into(),
     ];
     units.extend(cxx::units(gcc, &overlay, work.path())?);
-    let bar = progress("compiling the C library", units.len());
-    parallel(&units, &bar, |unit| {
-        let text = place_of(&work.path().join("assembler"), unit, "s")?;
+    compile(gcc, "the C library", &units, &system, work.path())?;
+    tools::publish(work, common)
+}
+
+/// Compiles the units to assembler text, `assembler/PRODUCT/NAME.s` below a directory.
+pub(super) fn compile(
+    compiler: &OsStr,
+    what: &str,
+    units: &[Unit],
+    system: &[OsString],
+    work: &Path,
+) -> Result<(), DriverError> {
+    let bar = progress(&format!("compiling {what}"), units.len());
+    parallel(units, &bar, |unit| {
+        let text = place_of(&work.join("assembler"), unit, "s")?;
         if unit
             .source
             .extension()
@@ -85,16 +98,15 @@ pub(super) fn common(gcc: &OsStr, place: &Path, common: &Path) -> Result<(), Dri
                 .map(drop)
                 .map_err(|cause| DriverError::io(&unit.source, cause));
         }
-        let mut command = Command::new(gcc);
+        let mut command = Command::new(compiler);
         command
             .args(["-S", "-O2", "-w"])
             .args(TUNING)
             .args(&unit.options)
-            .args(&system)
+            .args(system)
             .args(CODE);
         tools::step(command.arg(&unit.source).arg("-o").arg(&text)).map(drop)
-    })?;
-    tools::publish(work, common)
+    })
 }
 
 /// The archives and objects of one protection and base, from the common assembler text.
@@ -105,20 +117,41 @@ pub(super) fn library(
     library: &Path,
 ) -> Result<(), DriverError> {
     let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
+    let mut texts = texts_of(common)?;
+    if options.wall != Wall::Window {
+        texts.retain(|(product, text)| pure::is(product, text));
+    } else {
+        texts.retain(|(product, _)| product != pure::PRODUCT && product != pure::HEAP);
+    }
+    assemble("the C library", &texts, options, work.path())?;
+    for name in EMPTY {
+        let mut ar = Command::new("ar");
+        tools::step(ar.current_dir(work.path()).arg("rcsD").arg(name))?;
+    }
+    tools::publish(work, library)
+}
+
+/// The assembler texts below a directory, each with what it becomes part of.
+pub(super) fn texts_of(common: &Path) -> Result<Vec<(String, PathBuf)>, DriverError> {
     let mut texts = Vec::new();
     for product in entries(&common.join("assembler"))? {
         for text in entries(&product)? {
             texts.push((file_name(&product), text));
         }
     }
-    if options.wall != Wall::Window {
-        texts.retain(|(product, text)| pure::is(product, text));
-    } else {
-        texts.retain(|(product, _)| product != pure::PRODUCT && product != pure::HEAP);
-    }
+    Ok(texts)
+}
+
+/// Rewrites and assembles the texts, and archives the objects in a directory.
+pub(super) fn assemble(
+    what: &str,
+    texts: &[(String, PathBuf)],
+    options: &Options,
+    work: &Path,
+) -> Result<(), DriverError> {
     let bar = progress(
         &format!(
-            "building the C library for {}{}",
+            "building {what} for {}{}",
             match options.wall {
                 Wall::Window => options.protection.name(),
                 Wall::Word(protection) => protection.name(),
@@ -131,8 +164,8 @@ pub(super) fn library(
         ),
         texts.len(),
     );
-    parallel(&texts, &bar, |(product, text)| {
-        let directory = work.path().join(format!("{product}.d"));
+    parallel(texts, &bar, |(product, text)| {
+        let directory = work.join(format!("{product}.d"));
         fs::create_dir_all(&directory).map_err(|cause| DriverError::io(&directory, cause))?;
         let object = directory.join(file_name(text)).with_extension("o");
         let before = fs::read_to_string(text).map_err(|cause| DriverError::io(text, cause))?;
@@ -145,8 +178,7 @@ pub(super) fn library(
             }),
         }
     })?;
-    collect(work.path(), &texts)?;
-    tools::publish(work, library)
+    collect(work, texts)
 }
 
 /// Archives the objects of each product; single objects move up.
@@ -174,9 +206,6 @@ fn collect(work: &Path, texts: &[(String, PathBuf)]) -> Result<(), DriverError> 
         }
         let directory = work.join(format!("{product}.d"));
         fs::remove_dir_all(&directory).map_err(|cause| DriverError::io(&directory, cause))?;
-    }
-    for name in EMPTY {
-        tools::step(Command::new("ar").current_dir(work).arg("rcsD").arg(name))?;
     }
     Ok(())
 }

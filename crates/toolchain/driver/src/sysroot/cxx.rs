@@ -21,20 +21,12 @@ pub(super) fn units(gcc: &OsStr, overlay: &Path, work: &Path) -> Result<Vec<Unit
     if directories.is_empty() {
         return Ok(Vec::new());
     }
-    let flags = [
-        "-std=gnu++17",
-        "-nostdinc++",
-        "-ffunction-sections",
-        "-fdata-sections",
-        "-g1",
-    ];
-    let mut options: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    options.push(format!("-ffile-prefix-map={}=/sysroot/mullion", overlay.display()).into());
     let own = overlay.join("cxx/include");
-    for directory in std::iter::once(own).chain(directories.iter().map(PathBuf::from)) {
-        options.push("-isystem".into());
-        options.push(directory.into());
-    }
+    let headers: Vec<PathBuf> = std::iter::once(own)
+        .chain(directories.iter().map(PathBuf::from))
+        .collect();
+    let mut options = options(overlay, &headers);
+    options.push("-std=gnu++17".into());
     let stem = |source: &Path| {
         let stem = source.file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
@@ -57,6 +49,23 @@ pub(super) fn units(gcc: &OsStr, overlay: &Path, work: &Path) -> Result<Vec<Unit
     }
     units.push(word("support", overlay.join("word/cxx.cc"), &options));
     Ok(units)
+}
+
+/// What all of the library is compiled with.
+pub(super) fn options(overlay: &Path, headers: &[PathBuf]) -> Vec<OsString> {
+    let flags = [
+        "-nostdinc++",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-g1",
+    ];
+    let mut options: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    options.push(format!("-ffile-prefix-map={}=/sysroot/mullion", overlay.display()).into());
+    for directory in headers {
+        options.push("-isystem".into());
+        options.push(directory.into());
+    }
+    options
 }
 
 /// What modules of checked code have, too, with `sysroot/word/cxx.cc` in the place of the rest.

@@ -13,6 +13,12 @@ pub(super) fn text(name: &str) -> Option<&'static str> {
     std::str::from_utf8(content).ok()
 }
 
+/// The files whose names begin so, with their content.
+pub(super) fn below(beginnings: &[&str]) -> Vec<&'static (&'static str, &'static [u8])> {
+    let wanted = |name: &str| beginnings.iter().any(|begin| name.starts_with(begin));
+    FILES.iter().filter(|(name, _)| wanted(name)).collect()
+}
+
 /// Writes all of them below a directory.
 pub(super) fn write(directory: &Path) -> Result<(), DriverError> {
     for (name, content) in FILES {

@@ -22,9 +22,11 @@ mod cxx;
 mod embedded;
 mod musl;
 mod pure;
+mod whole;
 
 pub(crate) use build::entries;
 pub(crate) use pure::HEAP;
+pub(crate) use whole::prepare as whole_cxx;
 
 use crate::arguments::Kind;
 use crate::{DriverError, tools};
@@ -141,15 +143,26 @@ impl Sysroot {
 fn key(gcc: &std::ffi::OsStr) -> String {
     let mut hash = DefaultHasher::new();
     env!("MULLION_SYSROOT_KEY").hash(&mut hash);
+    key_of(gcc, &mut hash);
+    format!("{:016x}", hash.finish())
+}
+
+/// The compilers' part of a key.
+fn key_of(gcc: &std::ffi::OsStr, hash: &mut DefaultHasher) {
     let cxx = tools::compiler("MULLION_CXX", "g++");
     for place in [find_program(gcc), find_program(&cxx)] {
-        place.as_os_str().as_bytes().hash(&mut hash);
+        place.as_os_str().as_bytes().hash(hash);
         if let Ok(metadata) = fs::metadata(&place) {
-            metadata.len().hash(&mut hash);
-            metadata.modified().ok().hash(&mut hash);
+            metadata.len().hash(hash);
+            metadata.modified().ok().hash(hash);
         }
     }
-    format!("{:016x}", hash.finish())
+}
+
+/// A directory of the cache, for what has that key.
+fn place_of(kind: &str, key: u64) -> Result<PathBuf, DriverError> {
+    let cache = mullion_fetch::cache_directory()?.join(kind);
+    Ok(cache.join(format!("{key:016x}")))
 }
 
 /// Where `PATH` leads for a program.

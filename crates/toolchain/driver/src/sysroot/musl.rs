@@ -53,6 +53,18 @@ pub(super) fn install_headers(library: &Path, include: &Path) -> Result<(), Driv
     Ok(())
 }
 
+/// Adds this tree's declarations to headers of musl's: `sysroot/musl/include/F` belongs behind musl's `F`.
+pub(super) fn add_to_headers(own: &Path, include: &Path) -> Result<(), DriverError> {
+    for addition in entries(own)? {
+        let header = include.join(file_name(&addition));
+        let read = |file: &Path| fs::read(file).map_err(|cause| DriverError::io(file, cause));
+        let mut text = read(&header)?;
+        text.extend(read(&addition)?);
+        write(&header, &text)?;
+    }
+    Ok(())
+}
+
 /// Everything that `libc.a` and the start-up objects consist of.
 pub(super) fn units(library: &Path, overlay: &Path, work: &Path) -> Result<Vec<Unit>, DriverError> {
     let own = overlay.join("musl");
