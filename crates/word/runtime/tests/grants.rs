@@ -126,6 +126,35 @@ fn none(domain: &Domain, at: u64) {
 /// More calls than it takes until rights are kept between them.
 const MANY: u32 = 300;
 
+/// Each call has what it is granted, whoever takes the bias away meanwhile.
+#[test]
+fn threads_that_move_their_rights_are_granted_them() {
+    let (_host, domain) = load();
+    let work = |calls: u64| {
+        let mut cells = vec![0u32; 64];
+        let base = cells.as_mut_ptr() as u64;
+        for round in 0..calls {
+            let at = round * 7 % 60;
+            assert_eq!(call(&domain, "fill", base + 4 * at, 8 + round % 3 * 4), 1);
+        }
+        assert!(cells.iter().map(|cell| u64::from(*cell)).sum::<u64>() > 2 * calls);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..2_000 {
+                none(&domain, (&raw const domain).addr() as u64);
+                std::thread::yield_now();
+            }
+        });
+        let workers = [(); 2].map(|()| scope.spawn(|| work(4_000)));
+        work(4_000);
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+    assert!(domain.take_reports().is_empty());
+}
+
 /// The gate moves what is kept to other arguments: these have what they are granted, and nothing else has.
 #[test]
 fn a_right_that_is_kept_moves_with_the_arguments() {
