@@ -4,7 +4,7 @@ use crate::boot::Boot;
 use crate::kernel::{Built, Setup, at};
 use crate::modules::{Maker, Module, Protection};
 use crate::row::{Outcome, Row};
-use crate::stand::{recovery, stand};
+use crate::stand::{RECOVERY, kbuild, stand};
 use mullion_word_policy::File;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ impl<'b> Machine<'b> {
     ) -> Result<Vec<Row>, Setup> {
         fs::create_dir_all(folder).map_err(at(folder))?;
         let mut rows = Vec::new();
-        recovery(self.built, &self.maker, folder)?;
+        let mut ordinary = vec![(RECOVERY.0.to_owned(), RECOVERY.1.to_owned())];
         for module in self.order(names)? {
             let name = &module.name;
             let place = self.policies.join(name).with_extension("toml");
@@ -140,9 +140,10 @@ impl<'b> Machine<'b> {
             fs::copy(&image, folder.join(format!("{name}.so"))).map_err(at(&image))?;
             let beside = folder.join(format!("{name}.toml"));
             fs::write(&beside, &text).map_err(at(&beside))?;
-            stand(self.built, &self.maker, module, &policy, folder)?;
+            ordinary.push((name.clone(), stand(&self.maker, module, &policy)?));
             rows.push(row);
         }
+        kbuild(self.built, &self.maker, &ordinary, folder)?;
         Ok(rows)
     }
 

@@ -6,83 +6,81 @@ use crate::modules::{Maker, Module};
 use mullion_word_policy::File;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
-/// Makes `NAME.ko` in the folder, for a module with this policy. Exports that the policy does not describe are not
+/// The source of the module that stands for one with this policy. Exports that the policy does not describe are not
 /// offered: nobody has said what the module may touch in their calls.
 ///
 /// # Errors
-/// The policy asks for what is not done, or kbuild fails.
-pub fn stand(
-    built: &Built,
-    maker: &Maker<'_>,
-    module: &Module,
-    file: &File,
-    folder: &Path,
-) -> Result<PathBuf, Setup> {
+/// The policy asks for what is not done.
+pub fn stand(maker: &Maker<'_>, module: &Module, file: &File) -> Result<String, Setup> {
     if let Some((name, _)) = file.exports.iter().find(|(_, one)| one.call.stacked != 0) {
         let why = format!("{name}: arguments on the stack do not come through");
         return Err(Setup::Build(why));
     }
     let mut exports = maker.exports(module)?;
     exports.retain(|(name, _)| file.exports.contains_key(name));
-    let text = text(&module.name, &exports);
-    let place = folder.join(format!("{}.ko", module.name));
-    kbuild_module(built, maker, &module.name, &text, "", &place)?;
-    Ok(place)
+    Ok(text(&module.name, &exports))
 }
 
-/// The source of the module for recovery.
-const RECOVERY: &str = include_str!("../patch/mullion_recover.c");
+/// The module for recovery, and its source.
+pub(crate) const RECOVERY: (&str, &str) = (
+    "mullion_recover",
+    include_str!("../patch/mullion_recover.c"),
+);
 
-/// The module for recovery, made into the folder.
+/// Makes ordinary modules of one source each, by name and text, into the folder. Those that were made already are not made
+/// again.
 ///
 /// # Errors
 /// kbuild fails.
-pub(crate) fn recovery(built: &Built, maker: &Maker<'_>, folder: &Path) -> Result<(), Setup> {
-    let place = folder.join("mullion_recover.ko");
-    let flags = "ccflags-y := -I$(srctree)\n";
-    kbuild_module(built, maker, "mullion_recover", RECOVERY, flags, &place)
-}
-
-/// Makes an ordinary module of one source, unless that was done already.
-fn kbuild_module(
+pub(crate) fn kbuild(
     built: &Built,
     maker: &Maker<'_>,
-    name: &str,
-    text: &str,
-    flags: &str,
-    place: &Path,
+    all: &[(String, String)],
+    folder: &Path,
 ) -> Result<(), Setup> {
     let known = maker.folder().join("stands");
     fs::create_dir_all(&known).map_err(at(&known))?;
-    let key = known.join(format!("{name}.c"));
-    let known = known.join(format!("{name}.ko"));
-    if !known.is_file() || fs::read_to_string(&key).ok().as_deref() != Some(text) {
+    let source = |name: &str| known.join(format!("{name}.c"));
+    let module = |name: &str| known.join(format!("{name}.ko"));
+    let is_old = |(name, text): &&(String, String)| {
+        let old = fs::read_to_string(source(name)).ok();
+        !module(name).is_file() || old.as_deref() != Some(text)
+    };
+    let fresh: Vec<&(String, String)> = all.iter().filter(is_old).collect();
+    if !fresh.is_empty() {
         let work = tempfile::tempdir_in(maker.folder()).map_err(at(maker.folder()))?;
-        let write = |name: &str, text: &str| {
-            let path = work.path().join(name);
-            fs::write(&path, text).map_err(at(&path))
-        };
-        write(&format!("{name}.c"), text)?;
-        write("Kbuild", &format!("{flags}obj-m := {name}.o\n"))?;
+        let mut rules = String::from("ccflags-y := -I$(srctree)\n");
+        for (name, text) in &fresh {
+            let path = work.path().join(format!("{name}.c"));
+            fs::write(&path, text).map_err(at(&path))?;
+            // Writing to a string cannot fail.
+            let _ = writeln!(rules, "obj-m += {name}.o");
+        }
+        let path = work.path().join("Kbuild");
+        fs::write(&path, rules).map_err(at(&path))?;
         let mut make = built.kbuild();
-        make.arg(format!("M={}", work.path().display()))
-            .arg("modules");
-        let output = make.stdin(Stdio::null()).output();
+        make.arg(format!("M={}", work.path().display()));
+        let output = make.arg("modules").stdin(Stdio::null()).output();
         let output = output.map_err(at(work.path()))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Setup::Build(format!("{name}: {said}")));
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(Setup::Build(said));
         }
-        let made = work.path().join(format!("{name}.ko"));
-        // The text comes last: it says that the module is whole.
-        let _absent = fs::remove_file(&key);
-        fs::rename(&made, &known).map_err(at(&made))?;
-        fs::write(&key, text).map_err(at(&key))?;
+        for (name, text) in fresh {
+            let made = work.path().join(format!("{name}.ko"));
+            // The text comes last: it says that the module is whole.
+            let _absent = fs::remove_file(source(name));
+            fs::rename(&made, module(name)).map_err(at(&made))?;
+            fs::write(source(name), text).map_err(at(&known))?;
+        }
     }
-    fs::copy(&known, place).map_err(at(&known))?;
+    for (name, _) in all {
+        let place = folder.join(format!("{name}.ko"));
+        fs::copy(module(name), &place).map_err(at(&place))?;
+    }
     Ok(())
 }
 
