@@ -173,6 +173,7 @@ extern "C" fn register_hooks(_: u64) {
         stopped::register();
         apr::ap_hook_child_init(begin as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_check_config(sort_hooks as *const () as usize, 0, 0, REALLY_FIRST);
+        apr::ap_hook_post_config(watch as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_post_config(ready as *const () as usize, 0, 0, REALLY_LAST);
         apr::ap_hook_create_request(warm::begin as *const () as usize, 0, 0, REALLY_LAST);
         apr::ap_hook_handler(map::answer as *const () as usize, 0, 0, MIDDLE);
@@ -210,6 +211,12 @@ extern "C" fn serve(_: u64, _: u64) {
 /// The configuration has been read: modules have said which hooks of other modules they want.
 extern "C" fn sort_hooks(_: u64, _: u64, _: u64, _: u64) -> c_int {
     partners::sort();
+    0
+}
+
+/// httpd has just installed its own handlers of faults, and modules are about to be called.
+extern "C" fn watch(_: u64, _: u64, _: u64, server: u64) -> c_int {
+    begin(0, server);
     0
 }
 

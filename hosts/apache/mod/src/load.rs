@@ -51,13 +51,13 @@ pub(crate) fn owner(asker: &Walled, at: u64) -> Option<String> {
     Some(format!("memory of {}", owner.name))
 }
 
-/// The word wall in this process. httpd installs handlers of its own before it forks.
+/// The word wall in this process, with its handlers in front of those that httpd has installed since.
 pub(crate) fn host() -> Answer<Host> {
     let host = Host::new().map_err(|error| error.to_string())?;
     // SAFETY: it asks for a number.
     let process = unsafe { libc::getpid() };
     let before = PROCESS.swap(process, Ordering::SeqCst);
-    if before != 0 && before != process {
+    if before != 0 {
         host.take_signals_back()
             .map_err(|error| error.to_string())?;
     }

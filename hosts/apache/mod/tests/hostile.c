@@ -196,8 +196,17 @@ static void insert(request_rec *r)
         ap_scoreboard_image->global->running_generation = 77;
 }
 
+static int configured(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary, server_rec *s)
+{
+    /* When the configuration is read for good. */
+    if (ap_exists_config_define("HOSTILE") && ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_CREATE_PRE_CONFIG)
+        *(volatile int *)16 = 1;
+    return OK;
+}
+
 static void hooks(apr_pool_t *p)
 {
+    ap_hook_post_config(configured, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_CONTENT_SET);
     ap_hook_insert_error_filter(error_filter, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(insert, NULL, NULL, APR_HOOK_MIDDLE);

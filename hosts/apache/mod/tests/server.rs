@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 10] = [
+    let tests: [(&str, Test); 11] = [
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
         ("cases", |place| {
@@ -56,6 +56,7 @@ fn main() -> ExitCode {
             holes::holes(place, 40);
             holes::without_the_wall(place);
         }),
+        ("start", a_module_that_is_stopped_at_the_start_is_told_of),
         ("plain", the_same_attacks_end_or_corrupt_a_stock_server),
         ("policy", what_a_policy_does_not_name_is_refused),
         ("learn", learn::a_module_that_learns_leaves_its_policy),
@@ -392,6 +393,14 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     assert!(!cut.body.ends_with("0\r\n\r\n"), "{cut:?}");
     let now = running::get(server.port, "/hostile/pid", &[]).body;
     assert_eq!(now, pid, "behind an answer that was cut");
+}
+
+/// The server that reads the configuration has handlers of its own for faults: a stopped module is told of, all the same.
+fn a_module_that_is_stopped_at_the_start_is_told_of(place: &Place) {
+    let lines = [place.stock("mime"), place.wall(), place.walled("hostile")].concat();
+    let (status, log) = Server::ends(place, &format!("{lines}Define HOSTILE\n"));
+    assert_eq!(status.code(), Some(1), "{status:?}: {log}");
+    assert!(log.contains("the wall stopped hostile_module: "), "{log}");
 }
 
 /// Without the wall: the process is gone, or what it answers is not what it was.

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// For machines that do other things; no test is about time.
@@ -38,8 +38,7 @@ impl Answer {
 }
 
 impl Server {
-    /// Starts a server with these lines in its configuration: as one process, or with children.
-    pub(crate) fn start(place: &Place, lines: &str, single: bool) -> Server {
+    fn begin(place: &Place, lines: &str, how: &str) -> Server {
         let root = place.scratch.path();
         content(root);
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -72,15 +71,29 @@ impl Server {
         fs::write(&file, text).expect("written");
         let mut command = Command::new(SERVER);
         command.args(["-f", &file.display().to_string()]);
-        command.arg(if single { "-X" } else { "-DFOREGROUND" });
+        command.arg(how);
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().expect("it starts");
-        let mut server = Server {
+        Server {
             child,
             port,
             second,
             log,
-        };
+        }
+    }
+
+    /// A server that ends when it has read its configuration: how, and what its log says.
+    pub(crate) fn ends(place: &Place, lines: &str) -> (ExitStatus, String) {
+        let mut server = Server::begin(place, lines, "-DNO_DETACH");
+        let status = server.child.wait().expect("ours");
+        (status, server.log())
+    }
+
+    /// Starts a server with these lines in its configuration: as one process, or with children.
+    pub(crate) fn start(place: &Place, lines: &str, single: bool) -> Server {
+        let how = if single { "-X" } else { "-DFOREGROUND" };
+        let mut server = Server::begin(place, lines, how);
+        let port = server.port;
         let start = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let gone = server.child.try_wait().expect("ours");
