@@ -155,6 +155,7 @@ const MODULE: &str = "ext2";
 /// A run takes less than two seconds. The wall gives a call ten, and a loop without end may be met in each of three mounts.
 const PATIENCE: Duration = Duration::from_secs(150);
 const BUSY: Duration = Duration::from_secs(45);
+const BUSY_PLAINLY: Duration = Duration::from_secs(10);
 
 impl<'b> Trials<'b> {
     /// In a folder of their own.
@@ -238,7 +239,10 @@ impl<'b> Trials<'b> {
             script: WORK.to_owned(),
             disks: vec![disk.clone(), other],
             patience: Some(PATIENCE),
-            busy: Some(BUSY),
+            busy: Some(match instead {
+                Instead::Walled(..) => BUSY,
+                Instead::Nothing | Instead::Plain(_) => BUSY_PLAINLY,
+            }),
             ..Work::default()
         };
         let said = self.machine.boot(&what, instead)?;

