@@ -58,6 +58,7 @@ pub(super) fn common(gcc: &OsStr, place: &Path, common: &Path) -> Result<(), Dri
     musl::install_headers(&library, &include)?;
     musl::add_to_headers(&overlay.join("musl/include"), &include)?;
     copy_tree(&overlay.join("include"), &include)?;
+    copy_tree(&overlay.join("headers"), &include)?;
     let answer = tools::step(Command::new(gcc).arg("-print-file-name=include"))?;
     let compiler_headers = PathBuf::from(String::from_utf8_lossy(&answer).trim());
     let link = work.path().join("compiler-headers");

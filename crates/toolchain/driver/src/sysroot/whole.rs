@@ -174,7 +174,14 @@ fn text(sysroot: &Sysroot) -> Result<PathBuf, DriverError> {
     ] {
         text.hash(&mut hash);
     }
-    embedded::below(&["cxx/", "include/", "musl/include/", "sources.toml"]).hash(&mut hash);
+    embedded::below(&[
+        "cxx/",
+        "headers/",
+        "include/",
+        "musl/include/",
+        "sources.toml",
+    ])
+    .hash(&mut hash);
     let place = place_of("cxx", hash.finish())?;
     let done = place.join("text");
     if !done.is_dir() {
