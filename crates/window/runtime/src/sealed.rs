@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
 
 /// `MFD_EXEC`, from Linux 6.3 on: says that the file is meant to be executed.
 const MFD_EXEC: libc::c_uint = 0x10;
@@ -40,12 +41,22 @@ pub(crate) fn shared(name: &CStr, length: u64) -> Result<OwnedFd, Error> {
     Ok(file.into())
 }
 
-/// Seals the length, and what `more` says.
+/// Seals the length, and what `more` says. Linux refuses to seal the content for a moment while it holds pages of the file
+/// itself, to move them or to count them. Then it is asked again, for two seconds.
 fn seal(file: &File, more: libc::c_int) -> Result<(), Error> {
+    const PATIENCE: Duration = Duration::from_secs(2);
     let seals = libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL | more;
+    let begin = Instant::now();
     // SAFETY: the descriptor is open; the command takes an integer.
-    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
-        return Err(Error::last("sealing a file in memory"));
+    while unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        let source = std::io::Error::last_os_error();
+        if source.raw_os_error() != Some(libc::EBUSY) || begin.elapsed() > PATIENCE {
+            return Err(Error::System {
+                what: "sealing a file in memory",
+                source,
+            });
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 pub(crate) const PAGE: u64 = 4096;
 
@@ -156,15 +157,50 @@ pub(crate) fn sealed(name: &CStr, bytes: u64, pieces: &[(u64, &[u8])]) -> io::Re
     for (at, piece) in pieces {
         file.write_all_at(piece, *at)?;
     }
+    seal(&file)?;
+    Ok(file.into())
+}
+
+/// Nobody can change the file from now on. Linux refuses that for a moment while it holds pages of the file itself, to move them or
+/// to count them. Then it is asked again, for two seconds.
+fn seal(file: &File) -> io::Result<()> {
+    const PATIENCE: Duration = Duration::from_secs(2);
     let seals = libc::F_SEAL_WRITE | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    let begin = Instant::now();
     // SAFETY: it is a system call on our own descriptor.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
-        0 => Ok(file.into()),
-        _ => Err(io::Error::last_os_error()),
+    while unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EBUSY) || begin.elapsed() > PATIENCE {
+            return Err(error);
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
+    Ok(())
 }
 
 /// Locks what no panic leaves half done.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_held_for_a_moment_is_sealed_behind_it() {
+        let content = file(c"held", PAGE).unwrap();
+        let view = Reserved::new(PAGE).unwrap();
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        view.map_shared(view.base(), PAGE, rights, &content)
+            .unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                drop(view);
+            });
+            seal(&content).unwrap();
+        });
+        assert!(content.write_all_at(b"x", 0).is_err());
+    }
 }
