@@ -1,4 +1,4 @@
-//! A place with keys and a policy, where the command is run. What is special about one is in the test that needs it.
+//! A place with keys and a policy, where the command is run. A test that needs more makes it itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};

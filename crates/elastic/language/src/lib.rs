@@ -381,7 +381,7 @@ impl Elastic {
     }
 }
 
-/// What the compiler says of source that it has judged.
+/// The compiler's statement of source that it has judged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Judged {

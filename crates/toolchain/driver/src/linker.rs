@@ -64,7 +64,7 @@ fn output_of(arguments: &mut Vec<OsString>) -> PathBuf {
     output
 }
 
-/// Runs the real linker; whether it succeeded. What asks for more of the C++ library than is built at first gets the
+/// Runs the real linker; whether it succeeded. A program that asks for more of the C++ library than is built at first gets the
 /// whole of it.
 fn with_library(arguments: &mut Vec<OsString>) -> Result<bool, DriverError> {
     let library = arguments.iter().position(|argument| argument == CXX);

@@ -1,4 +1,4 @@
-//! Who may enter a domain that is not open. It depends on what each state of its life (`life`) means to
+//! The decision whether a thread may enter a domain that is not open. It depends on what each state of its life (`life`) means to
 //! the host, to another domain, and to a thread that is inside already.
 
 use crate::inner::Inner;

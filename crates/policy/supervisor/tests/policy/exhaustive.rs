@@ -103,7 +103,7 @@ impl World {
             let mut next = Vec::new();
             for (supervisor, naive) in &frontier {
                 let before = supervisor.snapshot();
-                // Most calls change nothing. What they leave must be as good as new, so the next call is made there.
+                // Most calls change nothing. Such a supervisor must be as good as new, so the next call is made there.
                 let mut left = None;
                 for call in self.calls(supervisor) {
                     for stack in stacks(&before, call) {

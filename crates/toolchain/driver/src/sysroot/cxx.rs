@@ -51,7 +51,7 @@ pub(super) fn units(gcc: &OsStr, overlay: &Path, work: &Path) -> Result<Vec<Unit
     Ok(units)
 }
 
-/// What all of the library is compiled with.
+/// Options that all of the library is compiled with.
 pub(super) fn options(overlay: &Path, headers: &[PathBuf]) -> Vec<OsString> {
     let flags = [
         "-nostdinc++",

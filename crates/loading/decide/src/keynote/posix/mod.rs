@@ -10,7 +10,7 @@
 //! linear in the text. What the groups hold is found afterwards, on the match alone
 //! ([`groups`]). All of it is paid for as it goes on, by the request's one budget.
 //!
-//! What POSIX leaves undefined is an error, and so makes the test false. These are `\d` and its kin, a
+//! An expression that POSIX leaves undefined is an error, and so makes the test false. These are `\d` and its kin, a
 //! repetition of nothing or of a repetition, an empty alternative, back references.
 
 mod groups;
