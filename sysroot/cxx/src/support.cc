@@ -12,9 +12,6 @@
 
 extern "C" {
 
-char __libc_single_threaded = 1;
-extern char __mullion_threads;
-
 [[noreturn]] void __cxa_pure_virtual() { mullion::fail("pure virtual function called"); }
 [[noreturn]] void __cxa_deleted_virtual() { mullion::fail("deleted virtual function called"); }
 [[noreturn]] void __cxa_throw_bad_array_new_length() { throw std::bad_array_new_length(); }
@@ -60,8 +57,6 @@ namespace std {
 
 namespace {
 terminate_handler handler;
-
-[[gnu::constructor(101)]] void count_threads() { __libc_single_threaded = !__mullion_threads; }
 }
 
 terminate_handler get_terminate() noexcept { return handler; }

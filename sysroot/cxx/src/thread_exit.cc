@@ -6,7 +6,7 @@ extern char __mullion_threads;
 int __cxa_atexit(void (*)(void *), void *, void *);
 int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
 
-// A program has one thread, whose end is the program's.
+// Until a program begins another thread, its own end is the program's.
 int __cxa_thread_atexit(void (*destructor)(void *), void *object, void *image)
 {
 	return __mullion_threads ? __cxa_thread_atexit_impl(destructor, object, image)

@@ -8,6 +8,7 @@ mod limits;
 mod refused;
 mod steps;
 mod streams;
+mod threads;
 mod trace;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ static IMAGES: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
         ("streams", "read-write-call", "-O1"),
         ("files", "read-write-call", "-O1"),
         ("arguments", "read-write-call", "-O0"),
+        ("threads", "read-write-call", "-O1"),
     ] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/run/{name}.c"));
         let mut build = mullion(&["cc", "-g", level, "-w"]);

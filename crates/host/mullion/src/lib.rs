@@ -110,6 +110,7 @@ mod state;
 mod symbols;
 mod target;
 mod terms;
+mod threads;
 mod value;
 
 pub use buffer::Buffer;
@@ -150,7 +151,7 @@ pub use mullion_trust as trust;
 pub use pointer::{Character, Data, Ptr, Slice};
 pub use policy::{Candidate, Policy, Question, Wish};
 pub use pool::{Pool, PoolLimits, PoolStats, Pooled, Renewable};
-pub use program::{Program, ProgramBuilder, ProgramEnd, ProgramRun};
+pub use program::{MAX_PROGRAM_THREADS, Program, ProgramBuilder, ProgramEnd, ProgramRun};
 pub use records::{records, snapshot};
 pub use shared::Shared;
 pub use signature::Signature;

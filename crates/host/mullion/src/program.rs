@@ -10,13 +10,17 @@ use crate::host::Host;
 use crate::identity::Identity;
 use crate::image::Image;
 use crate::import::Imports;
+use crate::threads::ProgramThreads;
 use mullion_loader::{Admitted, Start};
-use mullion_runtime::{CallArguments, Entry, Limits};
-use mullion_system::{Grants, Mount, Streams};
+use mullion_runtime::{CallArguments, Entry, Limits, MAX_STACKS};
+use mullion_system::{Grants, Mount, Streams, Threads};
 #[cfg(feature = "trust")]
 use mullion_trust::Decision;
 use mullion_verifier::ImageKind;
 use std::sync::Arc;
+
+/// Greatest number of threads that a program has beside its first one: each has a data stack.
+pub const MAX_PROGRAM_THREADS: u32 = MAX_STACKS - 1;
 
 /// A program that may be loaded. Nothing of it has been laid out.
 ///
@@ -45,6 +49,7 @@ pub struct ProgramBuilder<'a> {
     arguments: Vec<Vec<u8>>,
     environment: Vec<Vec<u8>>,
     grants: Grants,
+    threads: u32,
     limits: Limits,
 }
 
@@ -53,6 +58,7 @@ pub struct ProgramRun {
     domain: Domain,
     entry: Entry,
     arguments: CallArguments,
+    threads: Option<Arc<ProgramThreads>>,
 }
 
 /// How a program ended.
@@ -134,6 +140,7 @@ impl Program {
             arguments: Vec::new(),
             environment: Vec::new(),
             grants: Grants::default(),
+            threads: 0,
             limits: Limits::default(),
         }
     }
@@ -176,6 +183,15 @@ impl ProgramBuilder<'_> {
         self
     }
 
+    /// Lets it have so many threads at a time beside its first one, at most [`MAX_PROGRAM_THREADS`]. They end with the
+    /// program: when its first thread returns from `main`, when any of them calls `exit`, and at a fault of any.
+    /// Limits of each call hold for each thread, those of all calls for all threads together.
+    #[must_use]
+    pub fn threads(mut self, most: u32) -> Self {
+        self.threads = most.min(MAX_PROGRAM_THREADS);
+        self
+    }
+
     /// Where its standard streams lead, in the place of the host's.
     #[must_use]
     pub fn streams(mut self, streams: Streams) -> Self {
@@ -188,7 +204,7 @@ impl ProgramBuilder<'_> {
     /// # Errors
     /// [`Error::Grants`]; [`Error::UnknownImports`]; [`Error::Runtime`], [`Error::Load`]: it takes more memory than
     /// its limit, or there is no window, memory or mapping left, or a string has a zero byte.
-    pub fn load(self) -> Result<ProgramRun, Error> {
+    pub fn load(mut self) -> Result<ProgramRun, Error> {
         let Program {
             host,
             name,
@@ -201,6 +217,8 @@ impl ProgramBuilder<'_> {
             return Err(mullion_runtime::Error::Memory { needed, limit }.into());
         }
         let image = Image::of_any_kind(host, name, admitted.clone())?;
+        let threads = (self.threads > 0).then(|| ProgramThreads::new(self.threads));
+        self.grants.threads = threads.clone().map(|threads| threads as Arc<dyn Threads>);
         let identity = Identity::new(name.clone(), image, None);
         let recipe = Recipe {
             imports: Imports::default(),
@@ -216,6 +234,7 @@ impl ProgramBuilder<'_> {
             domain: Domain::new(identity, lines, state),
             entry,
             arguments,
+            threads,
         })
     }
 }
@@ -233,7 +252,7 @@ impl ProgramRun {
         &self.domain
     }
 
-    /// Runs it to its end, on this thread. It runs once: later this is [`Error::Ended`].
+    /// Runs it to its end, on this thread, and waits for the end of its own threads. It runs once: later this is [`Error::Ended`].
     ///
     /// # Errors
     /// What a call may end with, beside a fault and its own end.
@@ -241,7 +260,11 @@ impl ProgramRun {
         let access = self.domain.hold()?;
         let domain = access.domain()?;
         domain.open();
-        match held::invocation(|| domain.call(self.entry, &self.arguments)) {
+        let called = match &self.threads {
+            None => held::invocation(|| domain.call(self.entry, &self.arguments)),
+            Some(threads) => threads.run(&self.domain, self.entry, &self.arguments),
+        };
+        match called {
             Ok(_) => Ok(ProgramEnd::Returned),
             Err(error) => match self.domain.identity().explain(*error) {
                 Error::Exit { status, .. } => Ok(ProgramEnd::Exit(status)),

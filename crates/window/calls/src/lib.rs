@@ -32,7 +32,7 @@ pub use errno::{Answer, CallStop, Errno};
 pub use handle::Handle;
 pub use program::{
     Access, Clocks, Directories, DirectoryEntry, Files, Memory, Moment, Place, Program, STAT,
-    Stream,
+    Stream, Threads,
 };
 pub use state::ProgramState;
 

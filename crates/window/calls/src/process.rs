@@ -1,8 +1,9 @@
-//! The program itself: its end, its identity, signals that it sends itself,
-//! random numbers. There is one thread, and nobody else to be seen.
+//! The program itself: its end, its identity, its threads, signals that it sends itself,
+//! random numbers. There is nobody else to be seen.
 
 use crate::call::Call;
 use crate::errno::{Answer, CallStop, Errno};
+use crate::time;
 use alloc::vec;
 
 /// The number of the program and of its first thread.
@@ -31,8 +32,16 @@ pub(crate) fn nobody(_: &Call<'_>) -> Answer {
     Ok(NOBODY)
 }
 
-pub(crate) fn nothing(_: &Call<'_>) -> Answer {
+pub(crate) fn sched_yield(call: &Call<'_>) -> Answer {
+    call.program().wait_a_moment()?;
     Ok(0)
+}
+
+/// A thread, as our C library asks for one (`clone.c`): where it begins, with which argument, and where its number is
+/// to be written first.
+pub(crate) fn clone(call: &Call<'_>) -> Answer {
+    let [entry, argument, number_to] = [0, 1, 2].map(|index| call.argument(index));
+    call.program().start_thread(entry, argument, number_to)
 }
 
 /// kill(process, signal).
@@ -109,18 +118,61 @@ pub(crate) fn rt_sigprocmask(call: &Call<'_>) -> Answer {
     Ok(0)
 }
 
-/// Nobody sleeps here, so nobody is to be woken: who waits looks again, and lets
-/// other threads of the host run meanwhile. In a domain that has ended nobody waits: the lock may be
+/// futex(address, operation, value, time or count, other address, other value).
+///
+/// A program with threads of its own sleeps. Elsewhere nobody sleeps, so nobody is to be woken: whoever waits looks
+/// again, and lets other threads of the host run meanwhile. In a domain that has ended nobody waits: the lock may be
 /// held by the very call that ended it.
 pub(crate) fn futex(call: &Call<'_>) -> Answer {
-    const FUTEX_WAKE: i32 = 1;
+    const WAIT: i32 = 0;
+    const WAKE: i32 = 1;
+    const REQUEUE: i32 = 3;
+    const CMP_REQUEUE: i32 = 4;
+    const WAIT_BITSET: i32 = 9;
+    const WAKE_BITSET: i32 = 10;
     const COMMAND: i32 = 127;
-    match call.int(1) & COMMAND {
-        FUTEX_WAKE => Ok(0),
-        _ => {
-            call.program().wait_a_moment()?;
-            Err(Errno::AGAIN.into())
+    const CLOCK_REALTIME: i32 = 256;
+    const REAL: i32 = 0;
+    const MONOTONIC: i32 = 1;
+    let (program, at, value) = (call.program(), call.argument(0), call.argument(2) as u32);
+    let command = call.int(1) & COMMAND;
+    if !program.has_threads() {
+        if matches!(command, WAKE | WAKE_BITSET) {
+            return Ok(0);
         }
+        program.wait_a_moment()?;
+        return Err(Errno::AGAIN.into());
+    }
+    match command {
+        WAIT | WAIT_BITSET => {
+            let given = match call.argument(3) {
+                0 => None,
+                _ if !program.has_clocks() => return Err(Errno::PERM.into()),
+                _ => Some(time::read(call, 3)?),
+            };
+            let clock = match call.int(1) & CLOCK_REALTIME {
+                0 => MONOTONIC,
+                _ => REAL,
+            };
+            let at_most = match given {
+                Some(until) if command == WAIT_BITSET => Some(time::left(call, clock, until)?),
+                relative => relative,
+            };
+            program.wait_at(at, value, at_most)?;
+            Ok(0)
+        }
+        WAKE | WAKE_BITSET => program.wake_at(at, value),
+        // Those that would wait elsewhere from now on are woken instead: they look, and wait there themselves.
+        REQUEUE => program.wake_at(at, value.saturating_add(call.argument(3) as u32)),
+        CMP_REQUEUE => {
+            let mut found = [0; 4];
+            program.read(at, &mut found)?;
+            if u32::from_le_bytes(found) != call.argument(5) as u32 {
+                return Err(Errno::AGAIN.into());
+            }
+            program.wake_at(at, value.saturating_add(call.argument(3) as u32))
+        }
+        _ => Err(Errno::NOSYS.into()),
     }
 }
 

@@ -59,7 +59,7 @@ pub struct DirectoryEntry<'a> {
 }
 
 /// A program that has made a call.
-pub trait Program: Memory + Files + Directories + Clocks {
+pub trait Program: Memory + Files + Directories + Clocks + Threads {
     /// Linux' number of the call.
     fn number(&self) -> u64;
 
@@ -211,4 +211,21 @@ pub trait Clocks {
 
     /// Sleeps, until the program's own time is up.
     fn sleep(&self, moment: Moment) -> Result<(), CallStop>;
+}
+
+/// Threads of the program's own.
+pub trait Threads {
+    /// Whether they were granted.
+    fn has_threads(&self) -> bool;
+
+    /// Starts a thread that enters the program at `entry` with one argument. Its number, from 2 on, is written to
+    /// `number_to` first. `AGAIN`: there are as many as were granted.
+    fn start_thread(&self, entry: u64, argument: u64, number_to: u64) -> Result<u64, CallStop>;
+
+    /// Sleeps until somebody wakes whoever waits at this address, unless another value is found there: `AGAIN`.
+    /// `TIMEDOUT`: it was not within this time.
+    fn wait_at(&self, at: u64, value: u32, at_most: Option<Moment>) -> Result<(), CallStop>;
+
+    /// Wakes so many that wait at this address, those first that came first; how many there were.
+    fn wake_at(&self, at: u64, count: u32) -> Result<u64, CallStop>;
 }

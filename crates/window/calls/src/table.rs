@@ -15,6 +15,8 @@ pub enum Grant {
     Clock,
     /// At least one directory (`--dir`).
     Directory,
+    /// Threads of its own (`--threads`).
+    Threads,
 }
 
 impl Grant {
@@ -23,6 +25,7 @@ impl Grant {
             Grant::Always => true,
             Grant::Clock => program.has_clocks(),
             Grant::Directory => program.has_directories(),
+            Grant::Threads => program.has_threads(),
         }
     }
 }
@@ -59,12 +62,16 @@ const fn row(
 const OWN: &str =
     "the descriptor is one of the program's own: a stream or a file that it was let open";
 const MEMORY: &str = "pages of its own window, within its limit, never executable";
-const SELF: &str = "its own end, or a constant: there is one thread, one process, and nobody else";
+const SELF: &str =
+    "its own end, its own threads, or a constant: there is one process, and nobody else";
 const BENEATH: &str = "names lead into granted directories only, and the kernel keeps them beneath";
 const CHANGE: &str = "as above, and refused in directories granted for reading only";
 const TIME: &str = "time can be measured with it, which side channels need; so it is a grant";
 
-use Grant::{Always, Clock, Directory};
+const STARTED: &str =
+    "as many as were granted, in its own window, under its limits, and they end with it";
+
+use Grant::{Always, Clock, Directory, Threads};
 
 /// The table, by number.
 #[rustfmt::skip]
@@ -89,13 +96,14 @@ pub const TABLE: &[Row] = &[
     row(19, "readv", Always, files::readv, OWN),
     row(20, "writev", Always, files::writev, OWN),
     row(21, "access", Directory, names::access, BENEATH),
-    row(24, "sched_yield", Always, process::nothing, SELF),
+    row(24, "sched_yield", Always, process::sched_yield, SELF),
     row(25, "mremap", Always, memory::mremap, MEMORY),
     row(28, "madvise", Always, memory::madvise, MEMORY),
     row(32, "dup", Always, files::dup, OWN),
     row(33, "dup2", Always, files::dup2, OWN),
     row(35, "nanosleep", Clock, time::nanosleep, TIME),
     row(39, "getpid", Always, process::own_number, SELF),
+    row(56, "clone", Threads, process::clone, STARTED),
     row(60, "exit", Always, process::exit, SELF),
     row(62, "kill", Always, process::kill, SELF),
     row(63, "uname", Always, process::uname, SELF),

@@ -14,7 +14,7 @@ fn write(call: &Call<'_>, at: u64, (seconds, fraction): Moment) -> Result<(), Ca
     call.write(at, &bytes)
 }
 
-fn read(call: &Call<'_>, index: usize) -> Result<Moment, CallStop> {
+pub(crate) fn read(call: &Call<'_>, index: usize) -> Result<Moment, CallStop> {
     let [seconds, fraction] = call.record(index)?.map(|word: u64| word as i64);
     if seconds < 0 || !(0..1_000_000_000).contains(&fraction) {
         return Err(Errno::INVAL.into());
@@ -65,15 +65,20 @@ pub(crate) fn clock_nanosleep(call: &Call<'_>) -> Answer {
         return Ok(0);
     }
     loop {
-        let now = call.program().now(call.int(0))?;
-        let left = nanoseconds(wanted) - nanoseconds(now);
-        if left <= 0 {
+        let left = left(call, call.int(0), wanted)?;
+        if left == (0, 0) {
             return Ok(0);
         }
-        let rest = (left % 1_000_000_000) as i64;
-        call.program()
-            .sleep(((left / 1_000_000_000) as i64, rest))?;
+        call.program().sleep(left)?;
     }
+}
+
+/// What is left until a moment of the clock; zero, if it is past.
+pub(crate) fn left(call: &Call<'_>, clock: i32, until: Moment) -> Result<Moment, CallStop> {
+    let now = call.program().now(clock)?;
+    let left = (nanoseconds(until) - nanoseconds(now)).max(0);
+    let rest = (left % 1_000_000_000) as i64;
+    Ok(((left / 1_000_000_000) as i64, rest))
 }
 
 fn nanoseconds((seconds, rest): Moment) -> i128 {

@@ -2,6 +2,7 @@
 
 use crate::mount::{Mount, MountError};
 use crate::streams::Streams;
+use crate::threads::Threads;
 use std::sync::Arc;
 
 /// What a program may use beyond the default.
@@ -11,6 +12,8 @@ pub struct Grants {
     pub mounts: Vec<Arc<Mount>>,
     /// The clocks: reading them, and sleeping.
     pub clock: bool,
+    /// Threads of its own.
+    pub threads: Option<Arc<dyn Threads>>,
     /// Where its standard input, output and error lead.
     pub streams: Streams,
 }

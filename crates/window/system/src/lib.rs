@@ -5,14 +5,14 @@
 //!                                          ^                               |  descriptors, structures; not trusted
 //!                                          |    one operation at a time    |
 //!                     memory, streams,  Caller <---------------------------'
-//!                  directories, clocks     checks each against what was granted
+//!         directories, clocks, threads     checks each against what was granted
 //! ```
 //!
 //! `crates/window/calls` says what each call of a program means. It is built from nothing, without the standard
 //! library, so all it reaches is what a [`mullion_calls::Program`] does for it. Here that is done, and whatever comes
 //! from there is checked. Each name is resolved by the kernel so that it cannot lead out of its directory (`openat2`
 //! with `RESOLVE_BENEATH`). What is for reading only is not changed, what is neither file nor directory is not
-//! opened, and clocks are a grant.
+//! opened, and clocks are a grant. So are threads, which the host starts ([`Threads`]).
 //!
 //! Nothing here dereferences a pointer of the domain: each is a
 //! [`Claimed`](mullion_runtime::Claimed) that the domain's memory checks, and data
@@ -30,12 +30,14 @@ mod open;
 mod stat;
 mod stop;
 mod streams;
+mod threads;
 
 pub use caller::System;
 pub use grants::Grants;
 pub use mount::{Mount, MountError};
 pub use mullion_calls::{Stream, table};
 pub use streams::{Receiver, Streams};
+pub use threads::{Threads, Waited};
 
 use caller::Caller;
 use mullion_calls::{CallStop, ProgramState};

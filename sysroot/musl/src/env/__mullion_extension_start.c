@@ -14,7 +14,8 @@
 #define STACKS 128
 
 hidden void __libc_start_init(void);
-hidden char __mullion_threads;
+hidden extern char __mullion_threads;
+extern char __libc_single_threaded;
 
 /* Thread-locals by the number of the data stack, which is used again. Behind them
  * lie the values of keys, if the library has keys. */
@@ -77,6 +78,7 @@ long __mullion_extension_start(long *block)
 	libc.threaded = 1;
 	libc.need_locks = 1;
 	__mullion_threads = 1;
+	__libc_single_threaded = 0;
 	share(__stdin_used);
 	share(__stdout_used);
 	share(__stderr_used);

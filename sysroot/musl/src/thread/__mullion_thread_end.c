@@ -15,9 +15,10 @@ struct entry {
 static _Thread_local struct entry *last;
 
 static void no_keys(void) {}
-weak_alias(no_keys, __pthread_tsd_run_dtors);
+weak_alias(no_keys, __mullion_end_values);
 
-MULLION_EXPORT(void, __mullion_thread_end, (void))
+/* Called by musl, too, when a thread of a program's own ends. */
+void __pthread_tsd_run_dtors(void)
 {
 	/* Destructors may register others. */
 	for (struct entry *entry; (entry = last);) {
@@ -27,6 +28,11 @@ MULLION_EXPORT(void, __mullion_thread_end, (void))
 		free(entry);
 		destructor(object);
 	}
+	__mullion_end_values();
+}
+
+MULLION_EXPORT(void, __mullion_thread_end, (void))
+{
 	__pthread_tsd_run_dtors();
 }
 

@@ -1,5 +1,5 @@
-/* Keys of thread-specific values. musl finds the threads by a list that it keeps;
- * here they come without a word, and are found by their data stacks. */
+/* Keys of thread-specific values. musl finds the threads by a list that it keeps. Those of a program are there;
+ * those of the host come to an extension without a word, and are found by their data stacks. */
 #include "pthread_impl.h"
 
 volatile size_t __pthread_tsd_size = sizeof(void *) * PTHREAD_KEYS_MAX;
@@ -23,7 +23,7 @@ static void nothing(void *value) {}
 int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {
 	pthread_t self = __pthread_self();
-	/* The one thread of a program. */
+	/* The first thread of a program. */
 	if (!self->tsd)
 		self->tsd = __pthread_tsd_main;
 	__pthread_rwlock_wrlock(&lock);
@@ -40,7 +40,12 @@ int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 int __pthread_key_delete(pthread_key_t key)
 {
 	__pthread_rwlock_wrlock(&lock);
-	__pthread_self()->tsd[key] = 0;
+	pthread_t self = __pthread_self();
+	self->tsd[key] = 0;
+	__tl_lock();
+	for (pthread_t thread = self->next; thread != self; thread = thread->next)
+		thread->tsd[key] = 0;
+	__tl_unlock();
 	for (int i = 0; i < STACKS; i++) {
 		pthread_t thread = __mullion_thread_of_stack[i];
 		if (thread)
@@ -51,7 +56,8 @@ int __pthread_key_delete(pthread_key_t key)
 	return 0;
 }
 
-void __pthread_tsd_run_dtors(void)
+/* See __mullion_thread_end.c. */
+void __mullion_end_values(void)
 {
 	pthread_t self = __pthread_self();
 	for (int round = 0; self->tsd_used && round < PTHREAD_DESTRUCTOR_ITERATIONS; round++) {

@@ -11,7 +11,8 @@ use crate::output::{self, say};
 use crate::units;
 use anyhow::bail;
 use mullion_host::{
-    Cause, Clock, Error, Host, Limits, Mount, MountError, Program, ProgramEnd, ProgramRun,
+    Cause, Clock, Error, Host, Limits, MAX_PROGRAM_THREADS, Mount, MountError, Program, ProgramEnd,
+    ProgramRun,
 };
 use mullion_loader::{LoadError, NotAdmitted};
 use mullion_metrics::prometheus;
@@ -49,6 +50,12 @@ pub(crate) struct Args {
     /// Grant the clocks: reading them, and sleeping.
     #[arg(long)]
     clock: bool,
+    /// Let it have so many threads at a time beside its first one (at most 94). They end with it.
+    ///
+    /// Limits of time hold for all of them together, but for --max-time, which the first thread has.
+    #[arg(long, value_name = "COUNT", default_value_t = 0, conflicts_with_all = ["process", "process_inside", "max_steps"],
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_PROGRAM_THREADS)))]
+    threads: u32,
     /// Memory for code, data and heap together, like 64M or 1G (at most 3G). A file is refused, before it
     /// is read, if to verify it takes more: 11/8 of its size.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = units::size)]
@@ -219,6 +226,7 @@ impl Args {
                 Ok(ExitCode::from(match fault.cause() {
                     Cause::TimeLimit { .. }
                     | Cause::ProcessorTimeLimit { .. }
+                    | Cause::TotalProcessorTimeLimit { .. }
                     | Cause::StepLimit { .. } => OUT_OF_TIME,
                     _ => FAULTED,
                 }))
@@ -238,7 +246,9 @@ impl Args {
             mappings: self.max_mappings,
             stack: self.max_stack,
             time: self.max_time,
-            processor_time: self.max_processor_time,
+            // One thread's call is the whole program; of several, each is a call.
+            processor_time: self.max_processor_time.filter(|_| self.threads == 0),
+            total_processor_time: self.max_processor_time.filter(|_| self.threads > 0),
             steps: self.max_steps,
             measured: self.metrics.is_some().then_some(Clock::Wall),
             ..Limits::default()
@@ -249,6 +259,7 @@ impl Args {
         if self.clock {
             run = run.clock();
         }
+        run = run.threads(self.threads);
         let arguments = self.program.iter().map(|text| text.as_bytes());
         run.arguments(arguments)
             .environment(self.environment())

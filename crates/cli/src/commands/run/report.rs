@@ -21,7 +21,9 @@ pub(super) fn print(path: &Path, image: &Image, fault: &RawFault, elapsed: Durat
     say(format_args!("mullion: {}: {}", path.display(), fault.cause));
     if matches!(
         fault.cause,
-        Cause::TimeLimit { .. } | Cause::ProcessorTimeLimit { .. }
+        Cause::TimeLimit { .. }
+            | Cause::ProcessorTimeLimit { .. }
+            | Cause::TotalProcessorTimeLimit { .. }
     ) {
         say(format_args!("  stopped after {elapsed:.3?}"));
     }
@@ -119,7 +121,9 @@ fn hint(fault: &RawFault) -> Option<String> {
                 .to_owned()
         }
         Cause::TimeLimit { .. } => "see --max-time".to_owned(),
-        Cause::ProcessorTimeLimit { .. } => "see --max-processor-time".to_owned(),
+        Cause::ProcessorTimeLimit { .. } | Cause::TotalProcessorTimeLimit { .. } => {
+            "see --max-processor-time".to_owned()
+        }
         Cause::StepLimit { .. } => "see --max-steps".to_owned(),
         Cause::Raised { signal: 6 } => {
             "the program called abort, or an assertion of its own failed".to_owned()
