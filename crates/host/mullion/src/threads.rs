@@ -10,7 +10,7 @@
 
 use crate::domain::Domain;
 use crate::held;
-use mullion_runtime::{CallArguments, CallError, Canceller, Claimed, Entry, Returned};
+use mullion_runtime::{CallArguments, CallError, Canceller, Cause, Claimed, Entry, Returned};
 use mullion_system::{Threads, Waited};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,7 +162,10 @@ impl ProgramThreads {
 
     /// The program ends so, unless it has ended before; and all of its threads with it.
     fn end(&self, end: End) {
-        self.lock().end.get_or_insert(end);
+        // Whoever meets the end of another thread may be here before that one.
+        if !matches!(&end, Ok(error) if follows_another(error)) {
+            self.lock().end.get_or_insert(end);
+        }
         self.stop();
     }
 
@@ -264,6 +267,17 @@ impl State {
                 self.sleepers.remove(&at);
             }
         }
+    }
+}
+
+/// Whether a call ended so because another one had ended the program.
+fn follows_another(error: &CallError) -> bool {
+    use mullion_runtime::Error::{Cancelled, Ended};
+    match error {
+        CallError::Fault(fault) => matches!(fault.cause, Cause::Cancelled),
+        CallError::Refused(why) => matches!(why.downcast_ref(), Some(Ended)),
+        CallError::NotMade(why) => matches!(why, Cancelled | Ended),
+        CallError::Exit(_) => false,
     }
 }
 
