@@ -1,6 +1,6 @@
 //! What is known of a domain, for its gates, its threads and its handles.
 
-use crate::gates::{Import, Inner, Seat, state};
+use crate::gates::{Frame, Import, Inner, Seat, state};
 use crate::holder::Holder;
 use crate::memory::Reserved;
 use crate::memory::lock;
@@ -198,11 +198,13 @@ impl Inner {
 }
 
 /// What a handler saw.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Record {
     /// None: the domain had ended before.
     pub(crate) kind: Option<crate::report::FaultKind>,
     pub(crate) core: Option<&'static Core>,
+    /// That was taken down. Only to be compared.
+    pub(crate) frame: *const Frame,
     pub(crate) holder: Option<&'static Holder>,
     pub(crate) body: u64,
     pub(crate) at: u64,
@@ -210,4 +212,20 @@ pub(crate) struct Record {
     pub(crate) call: u64,
     pub(crate) address: u64,
     pub(crate) registers: [u64; 16],
+}
+
+impl Default for Record {
+    fn default() -> Record {
+        Record {
+            kind: None,
+            core: None,
+            frame: std::ptr::null(),
+            holder: None,
+            body: 0,
+            at: 0,
+            call: 0,
+            address: 0,
+            registers: [0; 16],
+        }
+    }
 }

@@ -87,9 +87,8 @@ pub(crate) struct Thread {
     pub(crate) record: Record,
     /// The host's control words of floating point, while a domain runs that may change them.
     pub(crate) words: Words,
-    /// Why the host refused to go on, for the trap that follows in the call with this frame.
-    pub(crate) refusal: Option<String>,
-    pub(crate) refused: *const Frame,
+    /// Why the host refuses to go on, by the frame of the call that a trap ends for it. Calls nest, so there may be several.
+    pub(crate) refusals: Vec<(*const Frame, String)>,
     /// Whose call the deadline is of, and whose call it has ended that has not come back yet.
     pub(crate) deadline_of: *const Inner,
     pub(crate) late: *const Inner,
@@ -247,8 +246,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         clock,
         record: Record::default(),
         words: Words::now(),
-        refusal: None,
-        refused: std::ptr::null(),
+        refusals: Vec::new(),
         deadline_of: std::ptr::null(),
         late: std::ptr::null(),
         scopes: Vec::new(),
@@ -523,6 +521,25 @@ pub(crate) fn fresh_seats(core: &Core) {
 }
 
 impl Thread {
+    /// Whether the host has refused to go on with the call that has this frame.
+    pub(crate) fn is_refused(&self, frame: *const Frame) -> bool {
+        self.refusals.iter().any(|(of, _)| *of == frame)
+    }
+
+    /// Whether it has refused to go on with another one.
+    pub(crate) fn refuses_besides(&self, frame: *const Frame) -> bool {
+        self.refusals.iter().any(|(of, _)| *of != frame)
+    }
+
+    /// Takes out why the call with this frame was refused: what was said first.
+    pub(crate) fn take_refusal(&mut self, frame: *const Frame) -> Option<String> {
+        let all = std::mem::take(&mut self.refusals);
+        let (own, others) = all.into_iter().partition(|(of, _)| *of == frame);
+        self.refusals = others;
+        let own: Vec<(*const Frame, String)> = own;
+        own.into_iter().next().map(|(_, what)| what)
+    }
+
     /// Whether an address is in the part below the control stack that is never mapped.
     pub(crate) fn is_control_guard(&self, address: u64) -> bool {
         (self.private.0..self.private.control()).contains(&address)
