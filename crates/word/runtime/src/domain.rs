@@ -246,7 +246,7 @@ impl Domain {
         core.keep.settle(core);
         core.holders().for_each(|holder| core.give_back(holder));
         core.map_data()?;
-        thread::fresh_seats(core);
+        thread::fresh_seats(core)?;
         core.inner.state.fetch_and(!state::ENDED, Ordering::SeqCst);
         drop(life);
         core.call_all(core.module.parts.init.iter());

@@ -189,8 +189,9 @@ impl Place {
         self.core
             .keep
             .forget(self.core, (&raw const *self.seat).cast_mut());
-        lock(&self.core.seats).retain(|seat| *seat != at);
+        // Whoever clears stacks has this lock, and finds each either by its seat or on its holder's list.
         let life = lock(&self.core.life);
+        lock(&self.core.seats).retain(|seat| *seat != at);
         match life.is_gone {
             true => world().stacks.give(self.region),
             false => lock(&self.holder.stacks).push(self.region),
@@ -406,23 +407,15 @@ pub(crate) fn seat(core: &'static Core, of: Option<&'static Principal>) -> io::R
 impl Place {
     fn new(core: &'static Core, of: Option<&'static Principal>) -> io::Result<Place> {
         let holder = of.map_or(&core.holder, |principal| &principal.holder);
-        let locals = core
-            .module
-            .parts
-            .tls
-            .as_ref()
-            .map_or(0, |tls| tls.bytes + 2 * PAGE);
-        let bytes = (core.limits.stack.clamp(64 << 10, 6 << 20) + locals).next_multiple_of(PAGE);
+        let bytes = stack_bytes(core);
         let waiting = lock(&holder.stacks).pop();
         let region = match waiting {
             Some(region) => region,
             None => {
                 let none = || io::Error::from_raw_os_error(libc::ENOMEM);
                 let region = world().stacks.take().ok_or_else(none)?;
-                let at = region + STACK_REGION - STACK_MARGIN - bytes;
-                let both = libc::PROT_READ | libc::PROT_WRITE;
-                world().stacks.memory.map(at, bytes, both)?;
-                let words = Range::bytes(at, bytes).expect("whole words");
+                clear(core, region)?;
+                let words = stack_words(core, region);
                 let own = Permission::ReadWrite;
                 world()
                     .supervisor()
@@ -463,6 +456,27 @@ impl Place {
     }
 }
 
+/// Mapped bytes of a data stack, at the end of its region's part below the margin.
+fn stack_bytes(core: &Core) -> u64 {
+    let tls = core.module.parts.tls.as_ref();
+    let locals = tls.map_or(0, |tls| tls.bytes + 2 * PAGE);
+    (core.limits.stack.clamp(64 << 10, 6 << 20) + locals).next_multiple_of(PAGE)
+}
+
+/// The words of a data stack.
+fn stack_words(core: &Core, region: u64) -> Range {
+    let bytes = stack_bytes(core);
+    Range::bytes(region + STACK_REGION - STACK_MARGIN - bytes, bytes).expect("whole words")
+}
+
+/// Fresh memory for a data stack on which nobody runs.
+fn clear(core: &Core, region: u64) -> io::Result<()> {
+    let bytes = stack_bytes(core);
+    let at = region + STACK_REGION - STACK_MARGIN - bytes;
+    let both = libc::PROT_READ | libc::PROT_WRITE;
+    world().stacks.memory.map(at, bytes, both)
+}
+
 /// Writes the thread-locals and the thread pointer at the top of a data stack. Where the stack begins.
 fn fresh_top(core: &Core, region: u64) -> u64 {
     let slot = region + THREAD_POINTER_SLOT;
@@ -493,31 +507,45 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
 
 /// Clears the data stacks of an instance that nobody is in: what comes next must not find what was there.
 pub(crate) fn clear_stacks(core: &Core, of: &'static Principal) -> io::Result<()> {
-    let both = libc::PROT_READ | libc::PROT_WRITE;
+    let _life = lock(&core.life);
     for seat in lock(&core.seats).iter() {
         // SAFETY: the seat lives; what is read does not change, and the flag is atomic.
-        let (seat, low) = unsafe { (&*seat.0, (*seat.0).low) };
+        let seat = unsafe { &*seat.0 };
         if is_of(seat, core, Some(of)) && seat.is_used.swap(false, Ordering::Relaxed) {
-            let region = low & !(STACK_REGION - 1);
-            let end = region + STACK_REGION - STACK_MARGIN;
-            world().stacks.memory.map(low, end - low, both)?;
+            let region = seat.low & !(STACK_REGION - 1);
+            clear(core, region)?;
             fresh_top(core, region);
         }
     }
-    // Those of threads that have ended.
-    for region in lock(&of.holder.stacks).drain(..) {
+    // Those of threads that have ended. Another domain may get the region, and the place has a right there.
+    let waiting = std::mem::take(&mut *lock(&of.holder.stacks));
+    for region in waiting {
+        let (id, words) = (of.holder.id, stack_words(core, region));
+        let mut supervisor = world().supervisor();
+        supervisor
+            .mprot_export(&ROOT, id, words, Permission::None)
+            .map_err(io::Error::other)?;
+        drop(supervisor);
         world().stacks.give(region);
     }
     Ok(())
 }
 
-/// Fresh thread-locals for all threads of a domain that nobody is in.
-pub(crate) fn fresh_seats(core: &Core) {
+/// Fresh data stacks and thread-locals for all threads of a domain that nobody is in, and for those to come. The caller has the
+/// domain's `life`.
+pub(crate) fn fresh_seats(core: &'static Core) -> io::Result<()> {
     for seat in lock(&core.seats).iter() {
-        // SAFETY: the seat lives, and its top does not change.
-        let top = unsafe { (*seat.0).top };
-        fresh_top(core, top & !(STACK_REGION - 1));
+        // SAFETY: the seat lives, and its lowest address does not change.
+        let region = unsafe { (*seat.0).low } & !(STACK_REGION - 1);
+        clear(core, region)?;
+        fresh_top(core, region);
     }
+    for holder in core.holders() {
+        for region in lock(&holder.stacks).iter() {
+            clear(core, *region)?;
+        }
+    }
+    Ok(())
 }
 
 impl Thread {

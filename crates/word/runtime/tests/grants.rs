@@ -106,7 +106,10 @@ fn load() -> (Host, Domain) {
                 Effect::Out(2, Size::Argument(3)),
             ]),
         )
-        .export("many", FunctionPolicy::of(&[Effect::In(0, Size::Bytes(8)); 10]));
+        .export(
+            "many",
+            FunctionPolicy::of(&[Effect::In(0, Size::Bytes(8)); 10]),
+        );
     let domain = host.load(&module("grants", TEXT), policy).unwrap();
     (host, domain)
 }
