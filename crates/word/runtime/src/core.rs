@@ -2,6 +2,7 @@
 
 use crate::gates::{Frame, Import, Inner, Seat, state};
 use crate::holder::Holder;
+use crate::lent::Lent;
 use crate::memory::Reserved;
 use crate::memory::lock;
 use crate::module::Module;
@@ -169,6 +170,24 @@ impl Core {
         let all = self.instances.as_ref().map(Instances::all);
         let all = all.into_iter().flatten().map(|one| &one.holder);
         std::iter::once(&self.holder).chain(all)
+    }
+
+    /// Whether something of these bytes is lent by the module or its instances, but for the loans of this seat from the mark on:
+    /// those of the call that asks.
+    pub(crate) fn lent(&self, bytes: &Range<u64>, (own, mark): (*const Seat, u64)) -> Lent {
+        let seats = lock(&self.seats);
+        let is_lent = seats.iter().any(|seat| {
+            let limit = match std::ptr::eq(seat.0, own) {
+                true => mark,
+                false => u64::MAX,
+            };
+            // SAFETY: a seat on the list lives, and its loans are read as atomic values.
+            unsafe { (*seat.0).loans.touch(bytes, limit) }
+        });
+        Lent {
+            is_lent,
+            is_alone: seats.len() == 1,
+        }
     }
 
     /// The export with this body, for people.

@@ -30,6 +30,7 @@ mod instance;
 mod keep;
 mod learn;
 mod lease;
+mod lent;
 mod load;
 mod measure;
 mod memory;

@@ -1,6 +1,7 @@
 //! Rights that come and go: for the length of a call, or until they are taken away.
 
 use crate::holder::Holder;
+use crate::memory::lock;
 use crate::slabs::{Prepared, SLAB, Slabs};
 use mullion_supervisor::{DomainId, Error, Level, Permission, PreparedGrant, Range, Supervisor};
 use mullion_word_table::{self as table, Settling, Table};
@@ -598,6 +599,29 @@ pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) ->
         }
     }
     Ok(())
+}
+
+/// Whether the holder has something of these words only by grants that end, other than what was handed over to it.
+pub(crate) fn is_for_a_time(decider: &mut Decider, holder: &Holder, range: Range) -> bool {
+    let taken = lock(&holder.taken);
+    let is_its = |words: Range| taken.iter().any(|(taken, _)| taken.covers(words));
+    let (_, rights, _) = decider.of(holder);
+    let parts = rights.parts.iter().map(|part| (part.range, true));
+    let pieces = rights
+        .pieces
+        .range(..range.end())
+        .filter_map(|(first, piece)| {
+            let words = Range::between(*first, piece.end)?;
+            Some((
+                words,
+                !piece.is_idle() && piece.base < Permission::ReadWrite,
+            ))
+        });
+    let mut all = parts.chain(pieces);
+    all.any(|(words, ends)| {
+        let inside = words.overlap(range);
+        ends && inside.is_some_and(|inside| !is_its(inside))
+    })
 }
 
 /// At a holder's end: nothing is known of it any more.

@@ -7,6 +7,7 @@ use crate::holder::{Held, Holder};
 use crate::instance;
 use crate::keep::Granted;
 use crate::learn;
+use crate::lent::{Lent, Loans};
 use crate::measure::{Arguments, Lacks, Wrong};
 use crate::memory::lock;
 use crate::note::Want;
@@ -22,6 +23,7 @@ use crate::world::world;
 use mullion_supervisor::{Holding, Permission, Range};
 use mullion_word_abi::{STACK_MARGIN, STACK_REGION};
 use mullion_word_table::Access;
+use std::ptr;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Words of arguments on the stack.
@@ -69,10 +71,8 @@ pub(crate) extern "C" fn enter_slowly(
     let (core, registers) = unsafe { ((*inner).core(), &mut *registers) };
     // SAFETY: as above, or null. The domain that calls has the newest frame.
     let from = unsafe {
-        from.as_ref().map(|inner| Caller {
-            core: inner.core(),
-            holder: instance::holder(&*here()),
-        })
+        from.as_ref()
+            .map(|inner| Caller::of((*(*here()).frame).seat, inner.core()))
     };
     if core.is_ended() {
         return registers.refuse(core, body, None);
@@ -130,6 +130,9 @@ pub(crate) extern "C" fn enter_slowly(
     if before == 0 {
         core.keep.leave(core, seat);
     }
+    if let Some(from) = from {
+        from.takes_back();
+    }
 }
 
 /// The module that calls, and who it runs for.
@@ -137,9 +140,42 @@ pub(crate) extern "C" fn enter_slowly(
 struct Caller {
     core: &'static Core,
     holder: &'static Holder,
+    seat: *const Seat,
+    /// Where the loans of this call begin.
+    mark: u64,
 }
 
 impl Caller {
+    /// Whose newest call this is, with a frame on this thread.
+    fn of(seat: *const Seat, core: &'static Core) -> Caller {
+        let holder = instance::of_seat(seat);
+        let mut caller = Caller {
+            core,
+            holder,
+            seat,
+            mark: 0,
+        };
+        caller.mark = caller.loans().mark();
+        caller
+    }
+
+    fn loans(&self) -> &Loans {
+        // SAFETY: the frame is on this thread's control stack until the call is over, and its seat lives as long.
+        unsafe { &(*self.seat).loans }
+    }
+
+    /// What the call lends is the module's again.
+    #[inline]
+    fn takes_back(self) {
+        self.loans().end(self.mark);
+    }
+
+    /// Whether another call that runs has something of these bytes from the module, and whether only this thread can lend.
+    fn has_lent(self, address: u64, bytes: u64) -> Lent {
+        let bytes = address..address.saturating_add(bytes);
+        self.core.lent(&bytes, (self.seat, self.mark))
+    }
+
     /// Who has the block: an instance has its own, and its module's.
     fn keeper(self, address: u64) -> &'static Holder {
         match lock(&self.holder.blocks).get(address) {
@@ -272,6 +308,9 @@ fn grant_arguments(
             } else {
                 Permission::Read
             };
+            if let Some(from) = from.filter(|_| !stays) {
+                from.loans().lend(address, bytes);
+            }
             // A module cannot give what it does not have.
             match arguments.check(address, bytes, access(permission)) {
                 Err(Wrong::Lacks(lacks)) => judge(lacks)?,
@@ -484,8 +523,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     let (import, registers, from) = unsafe {
         let seat = (*(*here()).frame).seat;
         let core = (*(*seat).inner).core();
-        let holder = instance::of_seat(seat);
-        (&*import, &mut *registers, Caller { core, holder })
+        (&*import, &mut *registers, Caller::of(seat, core))
     };
     let core = from.core;
     let changes = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
@@ -507,6 +545,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     if let Some(words) = words {
         words.load();
     }
+    from.takes_back();
     if let Err(what) = outcome {
         registers.answer(0, 0.0);
         // The trap behind the return takes the frame down.
@@ -597,10 +636,15 @@ fn before_call(
 ) -> Result<bool, String> {
     let registers = arguments.registers;
     let core = who.core;
-    let demand = |argument: u8, size: &Size, right| {
-        let check = &mut |address, bytes, is_main| match is_main {
-            true => arguments.check(address, bytes, right),
-            false => arguments.check(address, bytes, Access::READ),
+    let demand = |argument: u8, size: &Size, right, lends: bool| {
+        let check = &mut |address, bytes, is_main| {
+            if lends {
+                who.loans().lend(address, bytes);
+            }
+            match is_main {
+                true => arguments.check(address, bytes, right),
+                false => arguments.check(address, bytes, Access::READ),
+            }
         };
         match arguments.pieces::<Wrong>(argument, size, check) {
             Ok(()) => Ok(()),
@@ -609,10 +653,12 @@ fn before_call(
         }
     };
     match effect {
-        Effect::In(at, size) => demand(*at, size, Access::READ)?,
-        Effect::Out(at, size) | Effect::InOut(at, size) => demand(*at, size, Access::READ_WRITE)?,
+        Effect::In(at, size) => demand(*at, size, Access::READ, true)?,
+        Effect::Out(at, size) | Effect::InOut(at, size) => {
+            demand(*at, size, Access::READ_WRITE, true)?;
+        }
         Effect::Takes(at, size) => {
-            demand(*at, size, Access::READ_WRITE)?;
+            demand(*at, size, Access::READ_WRITE, false)?;
             let bytes = arguments.bytes(size).unwrap_or(0);
             let address = registers.argument(*at);
             if address != 0 && bytes != 0 {
@@ -724,21 +770,42 @@ fn free(
     };
     all.remove(address);
     drop(all);
-    take_away(who.core, holder, address, held.bytes);
-    Ok(Some(held))
+    match who.loses(address, held.bytes, &[holder]) {
+        true => Ok(Some(held)),
+        false => {
+            // It stays a block: a restart gives it back.
+            lock(&holder.blocks).add(address, held);
+            let want = Want::Free {
+                function: &import.name,
+                address,
+            };
+            match learn::note(who.core, 0, want) {
+                true => Ok(None),
+                false => Err(format!("{address:#x} {LENT}")),
+            }
+        }
+    }
 }
 
+/// Why something cannot go.
+const LENT: &str = "is lent to a call that has not returned";
+
 /// Memory that a module gives away for good: it has nothing there from then on. What it could not lose, it cannot
-/// give: its own data and stacks, which it reaches without a check, and a part of a block, which it could free.
+/// give: its own data and stacks, which it reaches without a check, a part of a block, which it could free, and what it has for
+/// a time only.
 fn hand_over(who: Caller, argument: u8, address: u64, bytes: u64) -> Result<Option<Held>, String> {
     let (core, holder) = (who.core, who.keeper(address));
     let mut all = lock(&holder.blocks);
     let end = address.saturating_add(bytes);
     let touches = |(at, held): (u64, Held)| at < end && address < at + held.bytes;
     let block = match all.get(address) {
-        Some(block) if bytes <= block.bytes => Some(block),
+        Some(block) if bytes == block.bytes => Some(block),
         None if !all.iter().any(touches) => None,
         _ => return Err(format!("argument {argument} is not one whole block")),
+    };
+    let holders = match ptr::eq(who.holder, &raw const core.holder) {
+        true => &[who.holder][..],
+        false => &[&core.holder, who.holder],
     };
     if block.is_none() {
         let range = words(address, bytes).map_err(|error| error.to_string())?;
@@ -746,21 +813,42 @@ fn hand_over(who: Caller, argument: u8, address: u64, bytes: u64) -> Result<Opti
             holding.owner == core.id || holding.owner == who.holder.id
         };
         let stacks = &world().stacks;
-        if world().supervisor().regions(range).any(owns)
-            || stacks.is_near(address)
-            || stacks.is_near(end - 1)
+        let mut supervisor = world().supervisor();
+        if supervisor.regions(range).any(owns) || stacks.is_near(address) || stacks.is_near(end - 1)
         {
             return Err(format!("argument {argument} is the module's own memory"));
+        }
+        let mut holders = holders.iter();
+        if holders.any(|holder| rights::is_for_a_time(&mut supervisor, holder, range)) {
+            return Err(format!("argument {argument} is lent to the module"));
         }
     }
     all.remove(address);
     drop(all);
     let bytes = block.map_or(bytes, |block| block.bytes);
-    take_away(core, &core.holder, address, bytes);
-    if !std::ptr::eq(who.holder, &raw const core.holder) {
-        take_away(core, who.holder, address, bytes);
+    if !who.loses(address, bytes, holders) {
+        if let Some(block) = block {
+            lock(&holder.blocks).add(address, block);
+        }
+        return Err(format!("argument {argument} {LENT}"));
     }
     Ok(block)
+}
+
+impl Caller {
+    /// Takes memory away from those that the module runs for; whether nothing of it is lent. Otherwise the call ends, and so does
+    /// the module.
+    fn loses(self, address: u64, bytes: u64, holders: &[&Holder]) -> bool {
+        let before = self.has_lent(address, bytes);
+        if before.is_lent {
+            return false;
+        }
+        for holder in holders {
+            take_away(self.core, holder, address, bytes);
+        }
+        // Another thread may have lent it meanwhile (`lent.rs`).
+        before.is_alone || !self.has_lent(address, bytes).is_lent
+    }
 }
 
 /// Takes memory of the host away from a domain, on all threads.

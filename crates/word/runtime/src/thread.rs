@@ -9,6 +9,7 @@
 use crate::core::{Core, Principal, Record, SeatAt};
 use crate::gates::{Frame, HOST_RESERVE, Here, Inner, Seat, here};
 use crate::holder::Holder;
+use crate::lent::Loans;
 use crate::memory::{PAGE, lock};
 use crate::rights::ROOT;
 use crate::signals;
@@ -445,6 +446,7 @@ impl Place {
             own: holder.view.own(),
             principal: of.map_or(std::ptr::null(), |of| std::ptr::from_ref(of).cast()),
             is_used: AtomicBool::new(false),
+            loans: Loans::default(),
         });
         Ok(Place {
             seat,
