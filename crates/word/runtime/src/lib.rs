@@ -17,6 +17,7 @@
 ))]
 
 mod biased;
+mod blocks;
 mod core;
 mod demand;
 mod domain;
