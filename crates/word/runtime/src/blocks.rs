@@ -232,7 +232,7 @@ pub(crate) fn take_away(core: &Core, holder: &Holder, address: u64, bytes: u64) 
         // What is kept for a call may not be whole any more.
         core.inner.edition.fetch_add(1, Ordering::Release);
         let mut supervisor = world().supervisor();
-        let _gone = rights::take_away(&mut supervisor, holder, range);
+        rights::take_away(&mut supervisor, holder, range);
         // What was handed over, and went again as a whole, is forgotten.
         lock(&holder.taken).retain(|(taken, _)| !range.covers(*taken));
     }
