@@ -1,8 +1,7 @@
 //! Rights that must go. The supervisor may refuse a change that takes something away: numbers have run out, or too many words
 //! change at once. Nobody may go on as if the right were gone.
 
-use crate::holder::Holder;
-use mullion_supervisor::{DomainId, Permission, Range, Supervisor};
+use mullion_supervisor::{DomainId, Permission, Range, Subject, Supervisor};
 use mullion_word_table::Table;
 use std::io::{self, Write};
 
@@ -10,11 +9,10 @@ use std::io::{self, Write};
 /// the holder has nothing there, and its next access is refused. If not even that is possible, the process ends.
 pub(crate) fn lower_to(
     supervisor: &mut Supervisor<Table>,
-    holder: &Holder,
+    (holder, subject): (DomainId, Subject),
     (owner, words): (DomainId, Range),
     wanted: Permission,
 ) {
-    let subject = holder.subject;
     if supervisor
         .mprot_export(&owner, subject, words, wanted)
         .is_ok()
@@ -39,16 +37,21 @@ pub(crate) fn lower_to(
     for (piece, owner) in pieces {
         let _checked = supervisor.mprot_export(&owner, subject, piece, Permission::None);
     }
-    must_be_gone(supervisor, holder, words, wanted);
+    must_be_gone(supervisor, (holder, subject), words, wanted);
 }
 
 /// Ends the process if a holder has more than `most` on words of others. The holder or an owner may have ended: then it has
 /// nothing there, and the supervisor has refused for that.
-fn must_be_gone(supervisor: &Supervisor<Table>, holder: &Holder, words: Range, most: Permission) {
+fn must_be_gone(
+    supervisor: &Supervisor<Table>,
+    (holder, subject): (DomainId, Subject),
+    words: Range,
+    most: Permission,
+) {
     let is_there = |held: Permission| held <= Permission::ReadWrite && held > most;
-    let stays = supervisor.regions(words).find(|(_, holding)| {
-        holding.owner != holder.id && is_there(holding.direct(holder.subject).access)
-    });
+    let stays = supervisor
+        .regions(words)
+        .find(|(_, holding)| holding.owner != holder && is_there(holding.direct(subject).access));
     if let Some((region, _)) = stays {
         let said = writeln!(
             io::stderr(),

@@ -558,7 +558,12 @@ pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) {
             rights.pieces.remove(&first);
         }
         if held != Permission::None {
-            lower_to(supervisor, holder, (owner, region), Permission::None);
+            lower_to(
+                supervisor,
+                (holder.id, holder.subject),
+                (owner, region),
+                Permission::None,
+            );
         }
     }
 }
@@ -742,7 +747,12 @@ impl Rights {
                 continue;
             }
             if is_less {
-                lower_to(supervisor, holder, (owner, words), wanted);
+                lower_to(
+                    supervisor,
+                    (holder.id, holder.subject),
+                    (owner, words),
+                    wanted,
+                );
                 continue;
             }
             let done = supervisor.mprot_export(&owner, holder.subject, words, wanted);
