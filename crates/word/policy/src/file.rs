@@ -43,6 +43,8 @@ pub struct Call {
     pub effects: Vec<Effect>,
     /// Words of arguments that it gets on the stack.
     pub stacked: u8,
+    /// Which allocator it is of, if it gives, frees or moves; none: the C library's.
+    pub allocator: Option<String>,
     /// Why a module may call it, or what is to be known of it; for people.
     pub reason: Option<String>,
 }
@@ -81,6 +83,18 @@ pub struct Limits {
 }
 
 impl Call {
+    /// Whether it does something for which it has an allocator.
+    #[must_use]
+    pub fn allocates(&self) -> bool {
+        let mut effects = self.effects.iter();
+        effects.any(|effect| {
+            matches!(
+                effect,
+                Effect::Gives(_) | Effect::Frees(_) | Effect::Moves(..)
+            )
+        })
+    }
+
     /// Its effects as the file has them.
     #[must_use]
     pub fn described(&self) -> Vec<String> {

@@ -4,6 +4,7 @@ use crate::C_LIBRARY;
 use crate::file::{Call, File};
 use mullion_word_runtime::{FunctionPolicy, Limits, Policy};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
 /// Why a policy makes no sense with the host's interface.
@@ -142,6 +143,24 @@ impl Interface {
 fn function(call: &Call) -> Option<FunctionPolicy> {
     match call.effects.is_empty() && call.stacked == 0 {
         true => None,
-        false => Some(FunctionPolicy::of(&call.effects).stacked(call.stacked)),
+        false => {
+            let policy = FunctionPolicy::of(&call.effects).stacked(call.stacked);
+            Some(match &call.allocator {
+                Some(name) => policy.allocator(lasting(name)),
+                None => policy,
+            })
+        }
     }
+}
+
+/// The name of an allocator as the run time has it, each once for the life of the process.
+fn lasting(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    names.insert(name);
+    name
 }

@@ -64,6 +64,7 @@ struct WrittenCall {
     parameters: Vec<Spanned<String>>,
     effects: Vec<Spanned<String>>,
     stacked: Option<Spanned<u8>>,
+    allocator: Option<Spanned<String>>,
     reason: Option<String>,
 }
 
@@ -188,12 +189,22 @@ impl Source<'_> {
             Some(words) => words.into_inner(),
             None => 0,
         };
-        Ok(Call {
+        let place = written.allocator.as_ref().map(|name| name.span().start);
+        let allocator = written.allocator.map(|name| self.name(name)).transpose()?;
+        let call = Call {
             parameters,
             effects,
             stacked,
+            allocator,
             reason: written.reason,
-        })
+        };
+        match place.filter(|_| !call.allocates()) {
+            Some(at) => {
+                let what = "only what gives, frees or moves blocks is of an allocator";
+                Err(self.error(at, what))
+            }
+            None => Ok(call),
+        }
     }
 
     fn limits(&self, written: WrittenLimits) -> Answer<Limits> {
@@ -296,6 +307,7 @@ impl File {
                 parameters: export.parameters,
                 effects: export.effects,
                 stacked: export.stacked,
+                allocator: None,
                 reason: export.reason,
             };
             let call = source.call(written, parameters(&name))?;

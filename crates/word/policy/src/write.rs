@@ -98,6 +98,9 @@ fn write_call(f: &mut fmt::Formatter<'_>, call: &Call) -> fmt::Result {
     if call.stacked != 0 {
         writeln!(f, "stacked = {}", call.stacked)?;
     }
+    if let Some(allocator) = &call.allocator {
+        writeln!(f, "allocator = {}", quoted(allocator))?;
+    }
     match &call.reason {
         Some(reason) => writeln!(f, "reason = {}", quoted(reason)),
         None => Ok(()),

@@ -122,6 +122,36 @@ fn variables_of_the_host_have_a_size_and_a_right() {
     assert!(wrong("[data.\"a b\"]").what.contains("no name"));
 }
 
+/// The run time holds a block to its allocator by this name.
+#[test]
+fn allocators_have_names() {
+    let text = "allow = [\"pool_get\", \"pool_put\", \"free\"]\n\
+        [call.pool_get]\nparameters = [\"n\"]\neffects = [\"gives(n)\"]\nallocator = \"pool\"\n\
+        [call.pool_put]\nparameters = [\"p\"]\neffects = [\"frees(p)\"]\nallocator = \"pool\"\n";
+    let file = File::parse(text).expect("it is right");
+    for name in ["pool_get", "pool_put"] {
+        assert_eq!(file.calls[name].allocator.as_deref(), Some("pool"));
+    }
+    let policy = Interface::new(&[]).policy(&file).expect("all is known");
+    let said = format!("{policy:?}");
+    assert_eq!(said.matches("allocator: \"pool\"").count(), 2, "{said}");
+    assert_eq!(said.matches("allocator: \"\"").count(), 1, "{said}");
+    for (wrong_text, what) in [
+        (
+            "[call.f]\neffects = [\"in(0, 4)\"]\nallocator = \"pool\"",
+            "only what gives",
+        ),
+        (
+            "[call.f]\neffects = [\"gives(4)\"]\nallocator = \"a b\"",
+            "no name",
+        ),
+        ("[export.f]\nallocator = \"pool\"", "unknown field"),
+    ] {
+        let error = wrong(wrong_text);
+        assert!(error.what.contains(what), "{error}");
+    }
+}
+
 #[test]
 fn errors_tell_line_and_column() {
     let cases = [
@@ -318,13 +348,20 @@ fn call() -> impl Strategy<Value = Call> {
             .map(|(name, kind)| format!("{kind}{name}"))
             .collect()
     });
-    (parameters, 0u8..=16, proptest::option::of(".{0,30}")).prop_flat_map(
-        |(parameters, stacked, reason)| {
-            proptest::collection::vec(effect(), 0..5).prop_map(move |effects| Call {
-                parameters: parameters.clone(),
-                effects,
-                stacked,
-                reason: reason.clone(),
+    let reason = proptest::option::of(".{0,30}");
+    let allocator = proptest::option::of(name());
+    (parameters, 0u8..=16, allocator, reason).prop_flat_map(
+        |(parameters, stacked, allocator, reason)| {
+            proptest::collection::vec(effect(), 0..5).prop_map(move |effects| {
+                let mut call = Call {
+                    parameters: parameters.clone(),
+                    effects,
+                    stacked,
+                    allocator: None,
+                    reason: reason.clone(),
+                };
+                call.allocator = allocator.clone().filter(|_| call.allocates());
+                call
             })
         },
     )
@@ -352,7 +389,10 @@ fn file() -> impl Strategy<Value = File> {
         });
     let exports = btree_map(
         name(),
-        (call(), error()).prop_map(|(call, error)| Export { call, error }),
+        (call(), error()).prop_map(|(mut call, error)| {
+            call.allocator = None;
+            Export { call, error }
+        }),
         0..3,
     );
     let names = (

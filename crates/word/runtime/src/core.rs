@@ -1,7 +1,8 @@
 //! What is known of a domain, for its gates, its threads and its handles.
 
-use crate::gates::{Import, Inner, Seat, state};
+use crate::gates::{Frame, Import, Inner, Seat, state};
 use crate::holder::Holder;
+use crate::lent::Lent;
 use crate::memory::Reserved;
 use crate::memory::lock;
 use crate::module::Module;
@@ -171,6 +172,24 @@ impl Core {
         std::iter::once(&self.holder).chain(all)
     }
 
+    /// Whether something of these bytes is lent by the module or its instances, but for the loans of this seat from the mark on:
+    /// those of the call that asks.
+    pub(crate) fn lent(&self, bytes: &Range<u64>, (own, mark): (*const Seat, u64)) -> Lent {
+        let seats = lock(&self.seats);
+        let is_lent = seats.iter().any(|seat| {
+            let limit = match std::ptr::eq(seat.0, own) {
+                true => mark,
+                false => u64::MAX,
+            };
+            // SAFETY: a seat on the list lives, and its loans are read as atomic values.
+            unsafe { (*seat.0).loans.touch(bytes, limit) }
+        });
+        Lent {
+            is_lent,
+            is_alone: seats.len() == 1,
+        }
+    }
+
     /// The export with this body, for people.
     pub(crate) fn name_of(&self, body: u64) -> &str {
         let export = self.module.function_at(body.wrapping_sub(self.base));
@@ -198,11 +217,13 @@ impl Inner {
 }
 
 /// What a handler saw.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Record {
     /// None: the domain had ended before.
     pub(crate) kind: Option<crate::report::FaultKind>,
     pub(crate) core: Option<&'static Core>,
+    /// That was taken down. Only to be compared.
+    pub(crate) frame: *const Frame,
     pub(crate) holder: Option<&'static Holder>,
     pub(crate) body: u64,
     pub(crate) at: u64,
@@ -210,4 +231,20 @@ pub(crate) struct Record {
     pub(crate) call: u64,
     pub(crate) address: u64,
     pub(crate) registers: [u64; 16],
+}
+
+impl Default for Record {
+    fn default() -> Record {
+        Record {
+            kind: None,
+            core: None,
+            frame: std::ptr::null(),
+            holder: None,
+            body: 0,
+            at: 0,
+            call: 0,
+            address: 0,
+            registers: [0; 16],
+        }
+    }
 }

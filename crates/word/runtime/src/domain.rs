@@ -11,7 +11,7 @@ use crate::policy::Policy;
 use crate::report::Report;
 use crate::rights::{ROOT, forget, lower_all};
 use crate::world::world;
-use crate::{gates, slow, thread};
+use crate::{blocks, gates, slow, thread};
 use mullion_supervisor::{DomainId, Permission};
 use mullion_word_table::View;
 use mullion_word_table::barrier;
@@ -83,7 +83,7 @@ impl Core {
         lower_all(&mut world().supervisor(), taken.map(|(_, raised)| raised));
         let held = lock(&holder.blocks).take_all();
         for (address, block) in held {
-            slow::take_away(self, holder, address, block.bytes);
+            blocks::take_away(self, holder, address, block.bytes);
             let mut imports = self.imports.iter().filter(|import| import.target != 0);
             let free = imports.find_map(|import| {
                 let policy = import.policy.as_ref();
@@ -246,7 +246,7 @@ impl Domain {
         core.keep.settle(core);
         core.holders().for_each(|holder| core.give_back(holder));
         core.map_data()?;
-        thread::fresh_seats(core);
+        thread::fresh_seats(core)?;
         core.inner.state.fetch_and(!state::ENDED, Ordering::SeqCst);
         drop(life);
         core.call_all(core.module.parts.init.iter());

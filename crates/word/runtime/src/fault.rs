@@ -50,11 +50,11 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         {
             return pass_on(signal, info, context);
         }
-        // A refusal is for the call that it was told to, and not for one that came meanwhile.
+        // A refusal is for the call that it was told to, and not for one that came meanwhile: it waits until that goes on.
         let registers = &mut context.uc_mcontext.gregs;
         let is_pending = registers[libc::REG_RIP as usize] as u64
             == gates::address(gates::mullion_word_pending_trap);
-        if is_pending && !ptr::eq((*(*here).thread.cast::<Thread>()).refused, (*here).frame) {
+        if is_pending && !(*(*here).thread.cast::<Thread>()).is_refused((*here).frame) {
             registers[libc::REG_RIP as usize] = gates::address(gates::mullion_word_go_on) as i64;
             return;
         }
@@ -181,6 +181,7 @@ unsafe fn take_down(
         thread.record = Record {
             kind,
             core: Some((*inner).core()),
+            frame,
             holder: Some(instance::of_seat(seat)),
             body: (*frame).body,
             at: registers[libc::REG_RIP as usize] as u64,
@@ -197,9 +198,8 @@ unsafe fn take_down(
             float.mxcsr = thread.words.mxcsr;
             float.cwd = thread.words.x87;
         }
-        if ptr::eq(thread.refused, frame) {
-            here.pending.store(0, Ordering::Relaxed);
-        }
+        let is_pending = thread.refuses_besides(frame);
+        here.pending.store(is_pending.into(), Ordering::Relaxed);
         registers[libc::REG_RIP as usize] = gates::address(gates::mullion_word_faulted) as i64;
         registers[libc::REG_RSP as usize] = (*frame).host as i64;
         registers[libc::REG_R12 as usize] = (*frame).caller as i64;
@@ -265,10 +265,9 @@ pub(crate) extern "C" fn after_fault() -> ErrorValue {
     let Some(core) = record.core else {
         return ErrorValue::default();
     };
-    let refusal = match record.kind {
-        Some(FaultKind::Policy) => thread.refusal.take(),
-        _ => None,
-    };
+    // Also where the call has ended for another reason: a later one may have its frame's place.
+    let refusal = thread.take_refusal(record.frame);
+    let refusal = refusal.filter(|_| record.kind == Some(FaultKind::Policy));
     // The call may have been a repeated one, which has no other end.
     if let Some(seat) = thread::known_seat(core, None) {
         // SAFETY: the seat is the thread's own.

@@ -1,5 +1,6 @@
 //! The assembly of `gates.s`, with the places that it takes from Rust.
 
+use crate::lent::Loans;
 use crate::policy::FunctionPolicy;
 use core::mem::offset_of;
 use std::ffi::c_void;
@@ -57,6 +58,8 @@ pub(crate) struct Seat {
     pub(crate) principal: *const c_void,
     /// Whether the data stack was used since it was cleared.
     pub(crate) is_used: AtomicBool,
+    /// What the domain's code has lent by calls of this thread that run.
+    pub(crate) loans: Loans,
 }
 
 /// The part of a domain that gates read.

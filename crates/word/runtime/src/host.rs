@@ -200,7 +200,7 @@ impl Host {
         let holders: Vec<_> = all.filter(has_some).collect();
         for (core, holder) in holders {
             core.inner.edition.fetch_add(1, Ordering::Release);
-            take_away(&mut supervisor, holder, range)?;
+            take_away(&mut supervisor, holder, range);
         }
         Ok(())
     }

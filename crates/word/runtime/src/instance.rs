@@ -145,12 +145,14 @@ impl Instances {
             let _turn = lock(&principal.turn);
             let life = principal.life.load(Ordering::Relaxed);
             principal.life.store(life + life % 2, Ordering::Release);
-            for region in lock(&principal.holder.stacks).drain(..) {
-                world().stacks.give(region);
-            }
             let mut supervisor = world().supervisor();
             supervisor.pd_free(&ROOT, principal.holder.id)?;
             forget(&mut supervisor, &principal.holder);
+            drop(supervisor);
+            // Nobody has anything there any more.
+            for region in lock(&principal.holder.stacks).drain(..) {
+                world().stacks.give(region);
+            }
         }
         lock(&self.named).clear();
         Ok(())

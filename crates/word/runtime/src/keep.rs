@@ -95,6 +95,13 @@ impl Keep {
             self.leave(core, seat);
         }
         if !may_keep || !wanted.is_small() || !self.is_mine(core, seat, wanted) {
+            if may_keep && core.inner.bias.load(Ordering::Relaxed) == seat {
+                // SAFETY: the thread has the bias and is inside, so `kept` is its own (see the head of this file), as is the seat.
+                unsafe {
+                    (*seat).repeated = 0;
+                    (*self.kept.get()).take_back();
+                }
+            }
             let mut raised = Vec::new();
             raise_all(holder, wanted, &mut raised)?;
             return Ok(Granted::Raised(raised));

@@ -17,6 +17,7 @@
 ))]
 
 mod biased;
+mod blocks;
 mod core;
 mod demand;
 mod domain;
@@ -24,12 +25,14 @@ mod fault;
 mod fibre;
 mod fork;
 mod gates;
+mod gone;
 mod holder;
 mod host;
 mod instance;
 mod keep;
 mod learn;
 mod lease;
+mod lent;
 mod load;
 mod measure;
 mod memory;
@@ -37,6 +40,7 @@ mod module;
 mod note;
 mod object;
 mod operand;
+mod piece;
 mod policy;
 mod refuse;
 mod report;

@@ -14,11 +14,10 @@ pub fn refuse(what: impl Into<String>) {
     let Some(thread) = thread::this().ok().filter(|_| is_called) else {
         return;
     };
-    thread.refusal = Some(what.into());
     // SAFETY: it is the thread's own.
     unsafe {
         let here = here();
-        thread.refused = (*here).frame;
+        thread.refusals.push(((*here).frame, what.into()));
         (*here).pending.store(1, Ordering::Relaxed);
     }
 }

@@ -1,6 +1,9 @@
 //! Rights that come and go: for the length of a call, or until they are taken away.
 
+use crate::gone::lower_to;
 use crate::holder::Holder;
+use crate::memory::lock;
+use crate::piece::{Piece, is_data};
 use crate::slabs::{Prepared, SLAB, Slabs};
 use mullion_supervisor::{DomainId, Error, Level, Permission, PreparedGrant, Range, Supervisor};
 use mullion_word_table::{self as table, Settling, Table};
@@ -156,45 +159,6 @@ impl Default for Rights {
             latest: 0,
         }
     }
-}
-
-/// Words on which all is the same.
-#[derive(Clone, Copy)]
-struct Piece {
-    end: u64,
-    base: Permission,
-    /// Grants in force, to read, and to read and write.
-    reads: u32,
-    writes: u32,
-    /// The latest number when the piece was made. Older grants that cover it had lost it before.
-    since: u64,
-}
-
-impl Piece {
-    fn wanted(&self) -> Permission {
-        let given = match (self.reads, self.writes) {
-            (0, 0) => Permission::None,
-            (_, 0) => Permission::Read,
-            _ => Permission::ReadWrite,
-        };
-        self.base.max(given)
-    }
-
-    fn is_idle(&self) -> bool {
-        self.reads == 0 && self.writes == 0
-    }
-
-    fn count(&mut self, permission: Permission) -> &mut u32 {
-        match permission {
-            Permission::ReadWrite => &mut self.writes,
-            _ => &mut self.reads,
-        }
-    }
-}
-
-/// Nothing, or to read, or to read and write. Gates and code stay what they are.
-fn is_data(permission: Permission) -> bool {
-    permission <= Permission::ReadWrite
 }
 
 /// Larger pieces are not looked through word by word.
@@ -559,7 +523,7 @@ pub(crate) fn raise_for_good(
 }
 
 /// Takes words of others away from a holder, on all threads, whatever it had them for.
-pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) -> Result<(), Error> {
+pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) {
     let (supervisor, rights, _) = decider.of(holder);
     // The usual case is what `raise_for_good` has given.
     let mut parts = rights.parts.iter();
@@ -569,14 +533,14 @@ pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) ->
         && let Some(slab) = rights.slabs.to_write(at)
         && supervisor.revoke_part(&ROOT, slab, range) == Ok(true)
     {
-        return Ok(());
+        return;
     }
     rights.settle();
     // Where the host is not the owner of all it is refused, and nothing has changed.
     if is_alone
         && let Ok(()) = supervisor.mprot_export(&ROOT, holder.subject, range, Permission::None)
     {
-        return Ok(());
+        return;
     }
     let own = holder.id;
     let all = supervisor.regions(range);
@@ -594,10 +558,37 @@ pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) ->
             rights.pieces.remove(&first);
         }
         if held != Permission::None {
-            supervisor.mprot_export(&owner, holder.subject, region, Permission::None)?;
+            lower_to(
+                supervisor,
+                (holder.id, holder.subject),
+                (owner, region),
+                Permission::None,
+            );
         }
     }
-    Ok(())
+}
+
+/// Whether the holder has something of these words only by grants that end, other than what was handed over to it.
+pub(crate) fn is_for_a_time(decider: &mut Decider, holder: &Holder, range: Range) -> bool {
+    let taken = lock(&holder.taken);
+    let is_its = |words: Range| taken.iter().any(|(taken, _)| taken.covers(words));
+    let (_, rights, _) = decider.of(holder);
+    let parts = rights.parts.iter().map(|part| (part.range, true));
+    let pieces = rights
+        .pieces
+        .range(..range.end())
+        .filter_map(|(first, piece)| {
+            let words = Range::between(*first, piece.end)?;
+            Some((
+                words,
+                !piece.is_idle() && piece.base < Permission::ReadWrite,
+            ))
+        });
+    let mut all = parts.chain(pieces);
+    all.any(|(words, ends)| {
+        let inside = words.overlap(range);
+        ends && inside.is_some_and(|inside| !is_its(inside))
+    })
 }
 
 /// At a holder's end: nothing is known of it any more.
@@ -617,7 +608,7 @@ pub(crate) fn take_all_away(decider: &mut Decider, holder: &Holder) {
     };
     for (first, end) in pieces {
         if let Ok(range) = Range::words(first, end - first) {
-            let _gone = take_away(decider, holder, range);
+            take_away(decider, holder, range);
         }
     }
 }
@@ -720,14 +711,15 @@ impl Rights {
         }
     }
 
-    /// Makes the table say what the pieces of `range` come to, and forgets those without a grant.
+    /// Makes the table say what the pieces of `range` come to, and forgets those without a grant. What is less is so when this
+    /// returns. An error says that something is not more.
     fn write(
         &mut self,
         supervisor: &mut Supervisor<Table>,
         holder: &Holder,
         range: Range,
     ) -> Result<(), Error> {
-        let mut changes: Vec<(u64, u64, DomainId, Permission)> = Vec::new();
+        let mut changes: Vec<(u64, u64, DomainId, (Permission, bool))> = Vec::new();
         for (region, holding) in supervisor.regions(range) {
             let held = holding.direct(holder.subject).access;
             let before = self.pieces.range(..=region.start()).next_back();
@@ -739,18 +731,28 @@ impl Rights {
                 if first >= end || !is_data(held) || !is_data(wanted) || wanted == held {
                     continue;
                 }
+                let change = (wanted, wanted < held);
                 match changes.last_mut() {
-                    Some(last) if (last.1, last.2, last.3) == (first, holding.owner, wanted) => {
+                    Some(last) if (last.1, last.2, last.3) == (first, holding.owner, change) => {
                         last.1 = end;
                     }
-                    _ => changes.push((first, end, holding.owner, wanted)),
+                    _ => changes.push((first, end, holding.owner, change)),
                 }
             }
         }
         let mut outcome = Ok(());
-        for (first, end, owner, wanted) in changes {
+        for (first, end, owner, (wanted, is_less)) in changes {
             let words = Range::words(first, end - first).expect("a part of a range");
             if owner == ROOT && self.write_part(supervisor, holder, words, wanted) {
+                continue;
+            }
+            if is_less {
+                lower_to(
+                    supervisor,
+                    (holder.id, holder.subject),
+                    (owner, words),
+                    wanted,
+                );
                 continue;
             }
             let done = supervisor.mprot_export(&owner, holder.subject, words, wanted);

@@ -1,25 +1,24 @@
 //! Calls that are not just gone through with: first calls of threads, policies, limits, refusals.
 
+use crate::blocks::{Caller, free, give, hand_over, has_room, take_over};
 use crate::core::Core;
 use crate::fault;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
-use crate::holder::{Held, Holder};
+use crate::holder::Holder;
 use crate::instance;
 use crate::keep::Granted;
 use crate::learn;
 use crate::measure::{Arguments, Lacks, Wrong};
-use crate::memory::lock;
 use crate::note::Want;
 use crate::policy::{Effect, FunctionPolicy};
 use crate::refuse::refuse;
 use crate::report::FaultKind;
-use crate::rights::{self, GrantError, words};
+use crate::rights::words;
 use crate::size::{Bits, Number, Size};
 use crate::thread::{self, Words};
 use crate::wanted::Wanted;
 use crate::watchdog;
-use crate::world::world;
-use mullion_supervisor::{Holding, Permission, Range};
+use mullion_supervisor::Permission;
 use mullion_word_abi::{STACK_MARGIN, STACK_REGION};
 use mullion_word_table::Access;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -69,10 +68,8 @@ pub(crate) extern "C" fn enter_slowly(
     let (core, registers) = unsafe { ((*inner).core(), &mut *registers) };
     // SAFETY: as above, or null. The domain that calls has the newest frame.
     let from = unsafe {
-        from.as_ref().map(|inner| Caller {
-            core: inner.core(),
-            holder: instance::holder(&*here()),
-        })
+        from.as_ref()
+            .map(|inner| Caller::of((*(*here()).frame).seat, inner.core()))
     };
     if core.is_ended() {
         return registers.refuse(core, body, None);
@@ -130,22 +127,8 @@ pub(crate) extern "C" fn enter_slowly(
     if before == 0 {
         core.keep.leave(core, seat);
     }
-}
-
-/// The module that calls, and who it runs for.
-#[derive(Clone, Copy)]
-struct Caller {
-    core: &'static Core,
-    holder: &'static Holder,
-}
-
-impl Caller {
-    /// Who has the block: an instance has its own, and its module's.
-    fn keeper(self, address: u64) -> &'static Holder {
-        match lock(&self.holder.blocks).get(address) {
-            Some(_) => self.holder,
-            None => &self.core.holder,
-        }
+    if let Some(from) = from {
+        from.takes_back();
     }
 }
 
@@ -272,6 +255,9 @@ fn grant_arguments(
             } else {
                 Permission::Read
             };
+            if let Some(from) = from.filter(|_| !stays) {
+                from.loans().lend(address, bytes);
+            }
             // A module cannot give what it does not have.
             match arguments.check(address, bytes, access(permission)) {
                 Err(Wrong::Lacks(lacks)) => judge(lacks)?,
@@ -484,8 +470,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     let (import, registers, from) = unsafe {
         let seat = (*(*here()).frame).seat;
         let core = (*(*seat).inner).core();
-        let holder = instance::of_seat(seat);
-        (&*import, &mut *registers, Caller { core, holder })
+        (&*import, &mut *registers, Caller::of(seat, core))
     };
     let core = from.core;
     let changes = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
@@ -507,6 +492,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     if let Some(words) = words {
         words.load();
     }
+    from.takes_back();
     if let Err(what) = outcome {
         registers.answer(0, 0.0);
         // The trap behind the return takes the frame down.
@@ -597,10 +583,15 @@ fn before_call(
 ) -> Result<bool, String> {
     let registers = arguments.registers;
     let core = who.core;
-    let demand = |argument: u8, size: &Size, right| {
-        let check = &mut |address, bytes, is_main| match is_main {
-            true => arguments.check(address, bytes, right),
-            false => arguments.check(address, bytes, Access::READ),
+    let demand = |argument: u8, size: &Size, right, lends: bool| {
+        let check = &mut |address, bytes, is_main| {
+            if lends {
+                who.loans().lend(address, bytes);
+            }
+            match is_main {
+                true => arguments.check(address, bytes, right),
+                false => arguments.check(address, bytes, Access::READ),
+            }
         };
         match arguments.pieces::<Wrong>(argument, size, check) {
             Ok(()) => Ok(()),
@@ -609,10 +600,12 @@ fn before_call(
         }
     };
     match effect {
-        Effect::In(at, size) => demand(*at, size, Access::READ)?,
-        Effect::Out(at, size) | Effect::InOut(at, size) => demand(*at, size, Access::READ_WRITE)?,
+        Effect::In(at, size) => demand(*at, size, Access::READ, true)?,
+        Effect::Out(at, size) | Effect::InOut(at, size) => {
+            demand(*at, size, Access::READ_WRITE, true)?;
+        }
         Effect::Takes(at, size) => {
-            demand(*at, size, Access::READ_WRITE)?;
+            demand(*at, size, Access::READ_WRITE, false)?;
             let bytes = arguments.bytes(size).unwrap_or(0);
             let address = registers.argument(*at);
             if address != 0 && bytes != 0 {
@@ -648,131 +641,4 @@ fn before_call(
         }
     }
     Ok(true)
-}
-
-fn has_room(core: &Core, bytes: Option<u64>) -> bool {
-    let blocks = lock(&core.holder.blocks);
-    bytes.is_some_and(|bytes| blocks.has_room(bytes, core.limits.memory))
-}
-
-/// Memory of the host that a module takes over: until it gives it away, or begins anew.
-fn take_over(holder: &'static Holder, range: Range) -> Result<(), GrantError> {
-    let mut supervisor = world().supervisor();
-    let raised = rights::raise(&mut supervisor, holder, range, Permission::ReadWrite)?;
-    let mut taken = lock(&holder.taken);
-    let all = std::mem::take(&mut *taken).into_iter();
-    let (old, mut kept): (Vec<_>, Vec<_>) = all.partition(|(taken, _)| range.covers(*taken));
-    kept.push((range, raised));
-    *taken = kept;
-    rights::lower_all(&mut supervisor, old.into_iter().map(|(_, raised)| raised));
-    Ok(())
-}
-
-fn give(
-    holder: &Holder,
-    address: u64,
-    bytes: u64,
-    allocator: &'static str,
-) -> Result<(), GrantError> {
-    if bytes == 0 {
-        lock(&holder.blocks).add(address, Held { bytes, allocator });
-        return Ok(());
-    }
-    let range = words(address, bytes)?;
-    rights::raise_for_good(
-        &mut world().supervisor(),
-        holder,
-        range,
-        Permission::ReadWrite,
-    )?;
-    lock(&holder.blocks).add(address, Held { bytes, allocator });
-    Ok(())
-}
-
-/// Names of allocators are constants: nearly always they are the same one.
-fn is_same(one: &str, other: &str) -> bool {
-    std::ptr::eq(one, other) || one == other
-}
-
-/// A block that was given goes back; which it was. Null is nothing.
-fn free(
-    who: Caller,
-    import: &Import,
-    address: u64,
-    allocator: &str,
-) -> Result<Option<Held>, String> {
-    if address == 0 {
-        return Ok(None);
-    }
-    let holder = who.keeper(address);
-    let mut all = lock(&holder.blocks);
-    let held = match all.get(address) {
-        Some(held) if is_same(held.allocator, allocator) => held,
-        Some(_) => return Err(format!("{address:#x} is a block of another allocator")),
-        None => {
-            drop(all);
-            let want = Want::Free {
-                function: &import.name,
-                address,
-            };
-            if learn::note(who.core, 0, want) {
-                return Ok(None);
-            }
-            let none = "is no block that was given to the module";
-            return Err(format!("{address:#x} {none}"));
-        }
-    };
-    all.remove(address);
-    drop(all);
-    take_away(who.core, holder, address, held.bytes);
-    Ok(Some(held))
-}
-
-/// Memory that a module gives away for good: it has nothing there from then on. What it could not lose, it cannot
-/// give: its own data and stacks, which it reaches without a check, and a part of a block, which it could free.
-fn hand_over(who: Caller, argument: u8, address: u64, bytes: u64) -> Result<Option<Held>, String> {
-    let (core, holder) = (who.core, who.keeper(address));
-    let mut all = lock(&holder.blocks);
-    let end = address.saturating_add(bytes);
-    let touches = |(at, held): (u64, Held)| at < end && address < at + held.bytes;
-    let block = match all.get(address) {
-        Some(block) if bytes <= block.bytes => Some(block),
-        None if !all.iter().any(touches) => None,
-        _ => return Err(format!("argument {argument} is not one whole block")),
-    };
-    if block.is_none() {
-        let range = words(address, bytes).map_err(|error| error.to_string())?;
-        let owns = |(_, holding): (_, &Holding)| {
-            holding.owner == core.id || holding.owner == who.holder.id
-        };
-        let stacks = &world().stacks;
-        if world().supervisor().regions(range).any(owns)
-            || stacks.is_near(address)
-            || stacks.is_near(end - 1)
-        {
-            return Err(format!("argument {argument} is the module's own memory"));
-        }
-    }
-    all.remove(address);
-    drop(all);
-    let bytes = block.map_or(bytes, |block| block.bytes);
-    take_away(core, &core.holder, address, bytes);
-    if !std::ptr::eq(who.holder, &raw const core.holder) {
-        take_away(core, who.holder, address, bytes);
-    }
-    Ok(block)
-}
-
-/// Takes memory of the host away from a domain, on all threads.
-pub(crate) fn take_away(core: &Core, holder: &Holder, address: u64, bytes: u64) {
-    if bytes != 0
-        && let Ok(range) = words(address, bytes)
-    {
-        // What is kept for a call may not be whole any more.
-        core.inner.edition.fetch_add(1, Ordering::Release);
-        let mut supervisor = world().supervisor();
-        let _gone = rights::take_away(&mut supervisor, holder, range);
-        // What was handed over, and went again as a whole, is forgotten.
-        lock(&holder.taken).retain(|(taken, _)| !range.covers(*taken));
-    }
 }

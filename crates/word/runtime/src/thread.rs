@@ -9,6 +9,7 @@
 use crate::core::{Core, Principal, Record, SeatAt};
 use crate::gates::{Frame, HOST_RESERVE, Here, Inner, Seat, here};
 use crate::holder::Holder;
+use crate::lent::Loans;
 use crate::memory::{PAGE, lock};
 use crate::rights::ROOT;
 use crate::signals;
@@ -87,9 +88,8 @@ pub(crate) struct Thread {
     pub(crate) record: Record,
     /// The host's control words of floating point, while a domain runs that may change them.
     pub(crate) words: Words,
-    /// Why the host refused to go on, for the trap that follows in the call with this frame.
-    pub(crate) refusal: Option<String>,
-    pub(crate) refused: *const Frame,
+    /// Why the host refuses to go on, by the frame of the call that a trap ends for it. Calls nest, so there may be several.
+    pub(crate) refusals: Vec<(*const Frame, String)>,
     /// Whose call the deadline is of, and whose call it has ended that has not come back yet.
     pub(crate) deadline_of: *const Inner,
     pub(crate) late: *const Inner,
@@ -190,8 +190,9 @@ impl Place {
         self.core
             .keep
             .forget(self.core, (&raw const *self.seat).cast_mut());
-        lock(&self.core.seats).retain(|seat| *seat != at);
+        // Whoever clears stacks has this lock, and finds each either by its seat or on its holder's list.
         let life = lock(&self.core.life);
+        lock(&self.core.seats).retain(|seat| *seat != at);
         match life.is_gone {
             true => world().stacks.give(self.region),
             false => lock(&self.holder.stacks).push(self.region),
@@ -247,8 +248,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         clock,
         record: Record::default(),
         words: Words::now(),
-        refusal: None,
-        refused: std::ptr::null(),
+        refusals: Vec::new(),
         deadline_of: std::ptr::null(),
         late: std::ptr::null(),
         scopes: Vec::new(),
@@ -408,23 +408,15 @@ pub(crate) fn seat(core: &'static Core, of: Option<&'static Principal>) -> io::R
 impl Place {
     fn new(core: &'static Core, of: Option<&'static Principal>) -> io::Result<Place> {
         let holder = of.map_or(&core.holder, |principal| &principal.holder);
-        let locals = core
-            .module
-            .parts
-            .tls
-            .as_ref()
-            .map_or(0, |tls| tls.bytes + 2 * PAGE);
-        let bytes = (core.limits.stack.clamp(64 << 10, 6 << 20) + locals).next_multiple_of(PAGE);
+        let bytes = stack_bytes(core);
         let waiting = lock(&holder.stacks).pop();
         let region = match waiting {
             Some(region) => region,
             None => {
                 let none = || io::Error::from_raw_os_error(libc::ENOMEM);
                 let region = world().stacks.take().ok_or_else(none)?;
-                let at = region + STACK_REGION - STACK_MARGIN - bytes;
-                let both = libc::PROT_READ | libc::PROT_WRITE;
-                world().stacks.memory.map(at, bytes, both)?;
-                let words = Range::bytes(at, bytes).expect("whole words");
+                clear(core, region)?;
+                let words = stack_words(core, region);
                 let own = Permission::ReadWrite;
                 world()
                     .supervisor()
@@ -454,6 +446,7 @@ impl Place {
             own: holder.view.own(),
             principal: of.map_or(std::ptr::null(), |of| std::ptr::from_ref(of).cast()),
             is_used: AtomicBool::new(false),
+            loans: Loans::default(),
         });
         Ok(Place {
             seat,
@@ -463,6 +456,27 @@ impl Place {
             region,
         })
     }
+}
+
+/// Mapped bytes of a data stack, at the end of its region's part below the margin.
+fn stack_bytes(core: &Core) -> u64 {
+    let tls = core.module.parts.tls.as_ref();
+    let locals = tls.map_or(0, |tls| tls.bytes + 2 * PAGE);
+    (core.limits.stack.clamp(64 << 10, 6 << 20) + locals).next_multiple_of(PAGE)
+}
+
+/// The words of a data stack.
+fn stack_words(core: &Core, region: u64) -> Range {
+    let bytes = stack_bytes(core);
+    Range::bytes(region + STACK_REGION - STACK_MARGIN - bytes, bytes).expect("whole words")
+}
+
+/// Fresh memory for a data stack on which nobody runs.
+fn clear(core: &Core, region: u64) -> io::Result<()> {
+    let bytes = stack_bytes(core);
+    let at = region + STACK_REGION - STACK_MARGIN - bytes;
+    let both = libc::PROT_READ | libc::PROT_WRITE;
+    world().stacks.memory.map(at, bytes, both)
 }
 
 /// Writes the thread-locals and the thread pointer at the top of a data stack. Where the stack begins.
@@ -495,34 +509,67 @@ fn fresh_top(core: &Core, region: u64) -> u64 {
 
 /// Clears the data stacks of an instance that nobody is in: what comes next must not find what was there.
 pub(crate) fn clear_stacks(core: &Core, of: &'static Principal) -> io::Result<()> {
-    let both = libc::PROT_READ | libc::PROT_WRITE;
+    let _life = lock(&core.life);
     for seat in lock(&core.seats).iter() {
         // SAFETY: the seat lives; what is read does not change, and the flag is atomic.
-        let (seat, low) = unsafe { (&*seat.0, (*seat.0).low) };
+        let seat = unsafe { &*seat.0 };
         if is_of(seat, core, Some(of)) && seat.is_used.swap(false, Ordering::Relaxed) {
-            let region = low & !(STACK_REGION - 1);
-            let end = region + STACK_REGION - STACK_MARGIN;
-            world().stacks.memory.map(low, end - low, both)?;
+            let region = seat.low & !(STACK_REGION - 1);
+            clear(core, region)?;
             fresh_top(core, region);
         }
     }
-    // Those of threads that have ended.
-    for region in lock(&of.holder.stacks).drain(..) {
+    // Those of threads that have ended. Another domain may get the region, and the place has a right there.
+    let waiting = std::mem::take(&mut *lock(&of.holder.stacks));
+    for region in waiting {
+        let (id, words) = (of.holder.id, stack_words(core, region));
+        let mut supervisor = world().supervisor();
+        supervisor
+            .mprot_export(&ROOT, id, words, Permission::None)
+            .map_err(io::Error::other)?;
+        drop(supervisor);
         world().stacks.give(region);
     }
     Ok(())
 }
 
-/// Fresh thread-locals for all threads of a domain that nobody is in.
-pub(crate) fn fresh_seats(core: &Core) {
+/// Fresh data stacks and thread-locals for all threads of a domain that nobody is in, and for those to come. The caller has the
+/// domain's `life`.
+pub(crate) fn fresh_seats(core: &'static Core) -> io::Result<()> {
     for seat in lock(&core.seats).iter() {
-        // SAFETY: the seat lives, and its top does not change.
-        let top = unsafe { (*seat.0).top };
-        fresh_top(core, top & !(STACK_REGION - 1));
+        // SAFETY: the seat lives, and its lowest address does not change.
+        let region = unsafe { (*seat.0).low } & !(STACK_REGION - 1);
+        clear(core, region)?;
+        fresh_top(core, region);
     }
+    for holder in core.holders() {
+        for region in lock(&holder.stacks).iter() {
+            clear(core, *region)?;
+        }
+    }
+    Ok(())
 }
 
 impl Thread {
+    /// Whether the host has refused to go on with the call that has this frame.
+    pub(crate) fn is_refused(&self, frame: *const Frame) -> bool {
+        self.refusals.iter().any(|(of, _)| *of == frame)
+    }
+
+    /// Whether it has refused to go on with another one.
+    pub(crate) fn refuses_besides(&self, frame: *const Frame) -> bool {
+        self.refusals.iter().any(|(of, _)| *of != frame)
+    }
+
+    /// Takes out why the call with this frame was refused: what was said first.
+    pub(crate) fn take_refusal(&mut self, frame: *const Frame) -> Option<String> {
+        let all = std::mem::take(&mut self.refusals);
+        let (own, others) = all.into_iter().partition(|(of, _)| *of == frame);
+        self.refusals = others;
+        let own: Vec<(*const Frame, String)> = own;
+        own.into_iter().next().map(|(_, what)| what)
+    }
+
     /// Whether an address is in the part below the control stack that is never mapped.
     pub(crate) fn is_control_guard(&self, address: u64) -> bool {
         (self.private.0..self.private.control()).contains(&address)

@@ -599,6 +599,46 @@ fn a_refusal_is_for_the_module_that_asked() {
     assert!(innocent.take_reports().is_empty());
 }
 
+extern "C" fn refuse_too() -> u64 {
+    mullion_word_runtime::refuse("nor is that");
+    1
+}
+
+/// A function of the host refuses, and calls another module, of which another function of the host refuses something.
+#[test]
+fn refusals_nest() {
+    let host = Host::new().unwrap();
+    let offer = |name: &str, address: *const ()| {
+        // SAFETY: they take no arguments, or a gate that takes none.
+        unsafe { Policy::new().offer(name, address as usize, None) }
+    };
+    let text = "import refuse_too\n gate f\n call_import refuse_too\n ret";
+    let policy = offer("refuse_too", refuse_too as *const ());
+    let inner = host.load(&module("inner", text), policy).unwrap();
+    let text = "import refuse_later\n gate g\n call_import refuse_later\n mov $9, %eax\n ret";
+    let policy = offer("refuse_later", refuse_later as *const ());
+    let outer = host.load(&module("outer", text), policy).unwrap();
+    let f = inner.function("f").unwrap() as u64;
+    assert_eq!(function::<Fn1>(&outer, "g")(f), 0);
+    for (domain, what) in [(&inner, "nor is that"), (&outer, "it is not for sale")] {
+        let reports = domain.take_reports();
+        assert_eq!(reports.len(), 1, "{reports:?}");
+        assert_eq!(
+            (reports[0].kind, reports[0].object.as_str()),
+            (FaultKind::Policy, what)
+        );
+        domain.restart().unwrap();
+    }
+    // Both have begun anew, and the next call has nothing to do with it: the inner one's alone is refused.
+    let text = "import one\n gate f\n call_import one\n ret";
+    let innocent = host
+        .load(&module("innocent", text), offer("one", one as *const ()))
+        .unwrap();
+    assert_eq!(function::<Fn0>(&innocent, "f")(), 1);
+    assert_eq!(function::<Fn0>(&inner, "f")(), 0);
+    assert_eq!(inner.take_reports().len(), 1);
+}
+
 #[test]
 fn a_fault_in_one_thread_ends_the_others_calls_when_they_come_back() {
     let text = "

@@ -49,6 +49,10 @@ const TEXT: &str = "
     checked 2, 0, (%rdi), incl (%rdi)
     mov     $1, %eax
     ret
+    gate    many                    # ten pieces of 8 bytes from %rdi on; reads at %rsi
+    checked 1, 0, (%rsi), mov (%rsi), %eax
+    bts     $32, %rax
+    ret
     gate    get
     call_import take
     ret
@@ -101,6 +105,10 @@ fn load() -> (Host, Domain) {
                 Effect::In(0, Size::Argument(1)),
                 Effect::Out(2, Size::Argument(3)),
             ]),
+        )
+        .export(
+            "many",
+            FunctionPolicy::of(&[Effect::In(0, Size::Bytes(8)); 10]),
         );
     let domain = host.load(&module("grants", TEXT), policy).unwrap();
     (host, domain)
@@ -541,4 +549,23 @@ fn threads_have_what_they_need_and_no_more() {
         function::<Fn3>(&domain, "look")(cells.as_ptr() as u64, 0, 0),
         0
     );
+}
+
+/// What is kept of the calls before is no part of a call that is granted more pieces than are kept.
+#[test]
+fn a_call_with_many_pieces_has_nothing_of_the_call_before() {
+    let (_host, domain) = load();
+    let cells = [const { AtomicU64::new(3) }; 4];
+    let (at, other) = (cells[0].as_ptr() as u64, cells[2].as_ptr() as u64);
+    for _ in 0..MANY {
+        assert_eq!(call(&domain, "fill", at, 8), 1);
+    }
+    assert_eq!(call(&domain, "many", other, other), 1 << 32 | 3, "its own");
+    for _ in 0..MANY {
+        assert_eq!(call(&domain, "fill", at, 8), 1);
+    }
+    assert_eq!(call(&domain, "many", other, at), 0, "the other call's");
+    assert_eq!(refused(&domain), Some(at));
+    assert_eq!(call(&domain, "fill", at, 8), 1);
+    none(&domain, at);
 }

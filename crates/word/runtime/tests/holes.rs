@@ -425,9 +425,9 @@ fn what_is_handed_over_is_gone_as_a_whole() {
         }
         done == 1
     };
-    // By its first words: all of it goes, and it cannot be freed any more.
+    // All of it goes, and it cannot be freed any more.
     let block = call("get", 64, 0);
-    assert_eq!(call("hand_over", block, 8), 1);
+    assert_eq!(call("hand_over", block, 64), 1);
     assert_eq!(KEPT.load(Ordering::SeqCst), block);
     assert!(!put(block + 60), "its end");
     assert_eq!(call("give", block, 0), 0, "it is the host's now");
@@ -437,7 +437,8 @@ fn what_is_handed_over_is_gone_as_a_whole() {
     unsafe { libc_free(block) };
     // A part, what is longer, and what is not lost by losing a right.
     type Place<'a> = (&'a str, &'a dyn Fn() -> (u64, u64));
-    let wrong: [Place<'_>; 5] = [
+    let wrong: [Place<'_>; 6] = [
+        ("the beginning of a block", &|| (call("get", 64, 0), 8)),
         ("the middle of a block", &|| (call("get", 64, 0) + 16, 16)),
         ("more than a block", &|| (call("get", 64, 0), 4096)),
         ("the stack", &|| {
@@ -452,7 +453,7 @@ fn what_is_handed_over_is_gone_as_a_whole() {
         assert_eq!(kind(&domain), FaultKind::Policy, "{what}");
         domain.restart().unwrap();
     }
-    // What the host has lent can be given back to it.
+    // What the host has granted for good can be given back to it.
     static LENT: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
     let lent = LENT.as_ptr() as u64;
     // SAFETY: the module may write there.

@@ -490,3 +490,42 @@ fn threads_serve_instances_side_by_side() {
         Err(InstanceError::Ended)
     ));
 }
+
+/// Another domain may get the memory: the place of the ended instance must not have anything there.
+#[test]
+fn a_stack_of_a_thread_that_has_ended_goes_with_its_instance() {
+    let scene = Scene::new();
+    let a = scene.domain.instance(A).unwrap();
+    let local = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| scene.call("stack", A, 0, 0));
+        thread.join().unwrap()
+    });
+    assert_eq!(a.permission(local as usize), Permission::ReadWrite);
+    a.end().unwrap();
+    // It has the place of the first, and a thread of its own.
+    let b = scene.domain.instance(B).unwrap();
+    assert_eq!(b.permission(local as usize), Permission::None);
+}
+
+/// What a life has left on a stack, the next one does not find: on a thread that lives, and on one that has ended.
+#[test]
+fn stacks_are_fresh_behind_a_restart() {
+    let scene = Scene::new();
+    let _a = scene.domain.instance(A).unwrap();
+    let on_a_thread = |name: &str, who: u64, value: u64| {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| scene.call(name, who, value, 0));
+            thread.join().unwrap()
+        })
+    };
+    for who in [0, A] {
+        assert_eq!(scene.call("leave_secret", who, 77, 0), 1);
+        assert_eq!(scene.call("peek", who, 0, 0), 1 << 32 | 77);
+        assert_eq!(on_a_thread("leave_secret", who, 78), 1);
+    }
+    scene.domain.restart().unwrap();
+    for who in [0, A] {
+        assert_eq!(scene.call("peek", who, 0, 0), 1 << 32, "{who:#x}");
+        assert_eq!(on_a_thread("peek", who, 0), 1 << 32, "{who:#x}");
+    }
+}

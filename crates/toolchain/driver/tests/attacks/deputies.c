@@ -45,5 +45,5 @@ ATTACK(hands_over_own) { return keep(own, 16); }
 ATTACK(hands_over_a_part) { return keep((char *)malloc(64) + 16, 16); }
 ATTACK(hands_over_too_much) { return keep(malloc(64), 80); }
 ATTACK(writes_handed_over) { volatile long *p = malloc(64); keep((void *)p, 64); p[7] = 1; return 1; }
-ATTACK(frees_handed_over) { void *p = malloc(64); keep(p, 8); free(p); return 1; }
+ATTACK(frees_handed_over) { void *p = malloc(64); keep(p, 64); free(p); return 1; }
 ATTACK(own_gate) { return (long)own_gate; }

@@ -384,7 +384,7 @@ fn blocks() -> Vec<Attack> {
             Does,
         ),
         (
-            "what was handed over in part is freed",
+            "what was handed over is freed",
             "frees_handed_over",
             none,
             fault(Policy, "free"),
