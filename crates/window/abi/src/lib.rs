@@ -126,6 +126,10 @@ impl Protection {
     }
 }
 
+/// Where the word wall begins to need empty addresses (`CLOSED_FIRST` of its own interface). A process has one wall or the other,
+/// because both need the `%gs` base: the first one puts a page without access there.
+pub const OTHER_WALL: u64 = 0x1_8001_8000;
+
 /// What may be done with a page. There is no way to say "write and execute".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {

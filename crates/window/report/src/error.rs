@@ -12,6 +12,12 @@ pub enum Error {
          under valgrind, and other programs that run a process's instructions in the processor's place, it is never there: run without"
     )]
     NoFsgsbase,
+    /// The word wall is in this process, or another copy of this run time.
+    #[error(
+        "the word wall (or another copy of this run time) is in this process, and both need the %gs base of every thread; \
+         one process has one wall: put the other one into a process of its own"
+    )]
+    OtherWall,
     /// A system call failed.
     #[error("{what}: {source}")]
     System {

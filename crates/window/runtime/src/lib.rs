@@ -50,6 +50,7 @@ mod nesting;
 mod news;
 mod number;
 mod object;
+mod other_wall;
 mod packed;
 mod presence;
 mod quiet;

@@ -1,7 +1,7 @@
 //! What is set up once per process.
 
 use crate::assembly::Kind;
-use crate::{deadline, signals, watchdog, x87};
+use crate::{deadline, other_wall, signals, watchdog, x87};
 use mullion_report::error::Error;
 use std::sync::{Mutex, PoisonError};
 
@@ -27,6 +27,7 @@ fn set_up() -> Result<&'static Kind, Error> {
     if unsafe { libc::getauxval(libc::AT_HWCAP2) } & HWCAP2_FSGSBASE == 0 {
         return Err(Error::NoFsgsbase);
     }
+    other_wall::exclude()?;
     let kind = Kind::get();
     x87::set_up();
     deadline::watched_by(watchdog::start);

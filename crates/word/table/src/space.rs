@@ -67,7 +67,7 @@ pub enum SpaceError {
     /// Something is mapped at addresses that must be empty.
     #[error(
         "the word wall needs the addresses {:#x} to {:#x} to be empty, and there is: {who}; one process has one table, \
-         and what is mapped at fixed addresses must lie elsewhere",
+         or windows, which claim the first of these pages, and what is mapped at fixed addresses must lie elsewhere",
         CLOSED_FIRST,
         CLOSED_END
     )]
