@@ -7,11 +7,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod inside;
 mod make;
 mod row;
 mod set;
 mod tree;
 
+pub use inside::complete;
 pub use make::{Maker, Protection, Setup};
 pub use row::{Outcome, Row, print};
 pub use set::{DEFAULT, STOCK, Set, WORKING, library};

@@ -1,7 +1,9 @@
 //! `apache-modules`: makes every module of Debian's `apache2` source package for the word wall, verifies each, and prints
 //! a table.
 
-use mullion_apache::{Maker, Module, Outcome, Protection, Row, Setup, modules, print, tool};
+use mullion_apache::{
+    Maker, Module, Outcome, Protection, Row, Setup, complete, modules, print, tool,
+};
 use mullion_fetch::{Lock, cache_directory, fetch};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -88,7 +90,10 @@ impl Wanted {
 fn run(wanted: &Wanted) -> Result<bool, Setup> {
     let lock = Lock::parse(include_str!("../../../sysroot/sources.toml"))?;
     let tree = fetch(lock.source("apache")?)?;
-    let all = modules(&tree).map_err(|cause| Setup::Io(tree.clone(), cause))?;
+    let mut all = modules(&tree).map_err(|cause| Setup::Io(tree.clone(), cause))?;
+    if wanted.names.is_empty() || wanted.names.iter().any(|name| name == "lua") {
+        complete(&mut all, &lock)?;
+    }
     let folder = match &wanted.folder {
         Some(folder) => folder.clone(),
         None => cache_directory()?.join("apache"),

@@ -24,16 +24,15 @@ const HEADERS: [(&str, &str); 3] = [
     ("/usr/include/apr-1.0/apu.h", "libaprutil1-dev"),
 ];
 
-/// Folders of headers; the last two are for single modules, which are not made without them.
-const FOLDERS: [&str; 4] = [
+/// Folders of headers; the last one is for single modules, which are not made without it.
+const FOLDERS: [&str; 3] = [
     "/usr/include/apache2",
     "/usr/include/apr-1.0",
-    "/usr/include/lua5.3",
     "/usr/include/libxml2",
 ];
 
-/// As Debian's package and httpd's `configure` have them.
-const OPTIONS: [&str; 7] = [
+/// As Debian's packages and httpd's `configure` have them.
+const OPTIONS: [&str; 9] = [
     "-O2",
     "-g1",
     "-w",
@@ -41,6 +40,8 @@ const OPTIONS: [&str; 7] = [
     "-DLINUX",
     "-D_REENTRANT",
     "-DH2_OPENSSL",
+    "-DLUA_COMPAT_5_2",
+    "-DLUA_USE_POSIX",
 ];
 
 /// Why nothing can be made.

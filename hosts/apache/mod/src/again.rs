@@ -37,6 +37,7 @@ impl Walled {
             // SAFETY: as above; `restart` has mapped it anew.
             unsafe { (*at as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         }
+        self.forget_pieces();
         true
     }
 }

@@ -111,6 +111,7 @@ impl Slot {
     /// What an ended call answers, after it has seen to the request.
     #[cold]
     fn ended(&self, arguments: &[u64; WIDE], why: &str) -> u64 {
+        self.walled.give_back();
         let answer = stopped::behind(self.walled, self.kind, arguments);
         answer.unwrap_or_else(|| self.error(&format!("mullion: {why}")))
     }
@@ -152,7 +153,7 @@ impl Slot {
             }
         }
         let result = Frame::enter(walled, roots, |frame| {
-            match self.granted(frame, arguments) {
+            let result = match self.granted(frame, arguments) {
                 Ok(result) if !walled.domain.is_ended() => Ok(result),
                 Ok(_) => Err(walled.tell()),
                 Err(why) => {
@@ -160,7 +161,9 @@ impl Slot {
                     apr::log(0, &why);
                     Err(why)
                 }
-            }
+            };
+            walled.settle(std::ptr::from_ref(frame) as usize, result.is_err());
+            result
         });
         let result = result.unwrap_or_else(|why| self.ended(&arguments, &why));
         if let Some(begun) = begun {

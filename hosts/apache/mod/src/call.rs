@@ -103,6 +103,9 @@ fn kind_name(kind: u8) -> &'static str {
         b'd' => "folder",
         b'g' => "hash",
         b'm' | b'M' => "lock",
+        b'a' => "address",
+        b'S' => "socket",
+        b'6' => "tunnel",
         _ => "object of the kind",
     }
 }
@@ -119,6 +122,8 @@ pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
             is_own || frame.walled.removes_filters && object != 0 && frame.leads_to(object)
         }
         b'o' => frame.has_thing(object),
+        b'm' => frame.has_lock(object),
+        b'z' => frame.has_score(object),
         _ => false,
     };
     is_given || frame.walled.knows_or_shares(object, kind)
@@ -242,6 +247,9 @@ pub(crate) fn checked(
                     Some(real) => arguments[at] = real,
                     None => return lacks(name, at, value, "way to flush"),
                 }
+            }
+            Param::Object { kind: b'x', .. } if walled.pattern(value).is_some() => {
+                arguments[at] = walled.pattern(value).unwrap_or(0);
             }
             Param::Object { kind, null } => {
                 if !(has(frame, kind, value) || null && value == 0) {

@@ -85,6 +85,15 @@ variadic! {
         Ok(unsafe { apr::apr_snprintf(to, bytes, format, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
             s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
     };
+    snprintf = |frame, passed| {
+        let [to, bytes, format, d, e, f] = passed.integers;
+        frame.walled.must_write(to, bytes)?;
+        checked(format)?;
+        let (x, s) = (&passed.floats, &passed.stacked);
+        // SAFETY: the module may write so much there, and the format writes nothing by its arguments.
+        Ok(unsafe { libc::snprintf(to as *mut _, bytes as usize, format as *const _, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
+    };
     ap_rprintf = |frame, passed| {
         let [r, format, c, d, e, f] = passed.integers;
         a_request(frame, r)?;

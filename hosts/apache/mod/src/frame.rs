@@ -64,6 +64,14 @@ impl Frame {
         })
     }
 
+    /// Whether this call, or one that it was made in, is of a module.
+    pub(crate) fn is_in(&self, walled: &Walled) -> bool {
+        // SAFETY: a frame's caller lives longer.
+        let before = |frame: &&Frame| unsafe { frame.before.as_ref() };
+        let mut frames = std::iter::successors(Some(self), before);
+        frames.any(|frame| std::ptr::eq(frame.walled, walled))
+    }
+
     /// What this thread's calls of the same module were given.
     fn all_roots(&self) -> impl Iterator<Item = Root> {
         let mut next: Option<&Frame> = Some(self);
@@ -296,6 +304,20 @@ impl Frame {
         })
     }
 
+    /// Whether it is the lock of a request, which is held while the request is worked on.
+    pub(crate) fn has_lock(&self, at: u64) -> bool {
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
+        let of = |r: u64| unsafe { read(r + layout::R_INVOKE_MTX) };
+        at != 0 && self.requests().any(|r| of(r) == at)
+    }
+
+    /// Whether it is a connection's place in the scoreboard.
+    pub(crate) fn has_score(&self, at: u64) -> bool {
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
+        let of = |c: u64| unsafe { read(c + layout::C_SBH) };
+        self.connections().any(|c| of(c) == at)
+    }
+
     /// Whether it is the allocator of buckets of a connection, or of a brigade that was given.
     pub(crate) fn has_allocator(&self, at: u64) -> bool {
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
@@ -356,7 +378,7 @@ fn backends(balancer: u64) -> Vec<u64> {
 }
 
 /// `ap_server_conf`.
-fn main_server() -> Option<u64> {
+pub(crate) fn main_server() -> Option<u64> {
     static AT: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
     let at = (*AT.get_or_init(|| crate::apr::symbol("ap_server_conf")))?;
     // SAFETY: it is the core's variable.

@@ -44,20 +44,17 @@ pub(crate) extern "C" fn ap_malloc(bytes: u64) -> u64 {
     block(bytes)
 }
 
-fn unblock(at: u64, name: &str) -> u64 {
-    mediate(|frame| match at == 0 || frame.walled.writes(at, 1) {
+/// To free such a block does nothing.
+pub(crate) fn unblock(frame: &Frame, at: u64, name: &str) -> Answer<u64> {
+    match at == 0 || frame.walled.writes(at, 1) {
         true => Ok(0),
         false => Err(format!("{name}: {at:#x} is no memory of the module")),
-    })
-}
-
-pub(crate) extern "C" fn free(at: u64) -> u64 {
-    unblock(at, "free")
+    }
 }
 
 /// A bucket, too, may be freed by it.
 pub(crate) extern "C" fn apr_bucket_free(at: u64) -> u64 {
-    unblock(at, "apr_bucket_free")
+    mediate(|frame| unblock(frame, at, "apr_bucket_free"))
 }
 
 /// What the escaped string needs: three bytes for each character at most, so it is made elsewhere first.

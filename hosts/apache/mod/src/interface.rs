@@ -120,6 +120,8 @@ pub(crate) enum Ends {
     OutputFilter,
     /// A request that would be answered without a filter.
     Insert,
+    /// A request that would be answered without what the module makes ready for it.
+    Create,
 }
 
 /// A kind of function of modules that the core or another module calls.
@@ -181,6 +183,7 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 ends: match name {
                     "output_filter" => Ends::OutputFilter,
                     "insert_filter" => Ends::Insert,
+                    "create_request" => Ends::Create,
                     _ => Ends::Plain,
                 },
                 error,

@@ -68,6 +68,7 @@ places! {
     R_INPUT_FILTERS = "request_rec.input_filters", 432;
     R_TRAILERS_IN = "request_rec.trailers_in", 696;
     R_TRAILERS_OUT = "request_rec.trailers_out", 704;
+    R_INVOKE_MTX = "request_rec.invoke_mtx", 464;
     R_BNOTES = "request_rec.bnotes", 728;
     C_POOL = "conn_rec.pool", 0;
     C_SERVER = "conn_rec.base_server", 8;

@@ -13,6 +13,7 @@
 //!
 //! The server is Debian's stock binary. It knows of each module by a structure of ours, whose functions lead to the module's.
 
+mod addresses;
 mod again;
 mod apr;
 mod arena;
@@ -34,6 +35,9 @@ mod map;
 mod out;
 mod own;
 mod partners;
+mod patterns;
+mod pieces;
+mod pooled;
 mod processes;
 mod quick;
 mod relocatable;
@@ -42,6 +46,8 @@ mod rings;
 mod score;
 mod slots;
 mod stopped;
+mod streams;
+mod timed;
 mod varbuf;
 mod walled;
 mod warm;

@@ -22,7 +22,10 @@ macro_rules! functions {
 
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
-    use crate::{heap, kinds, libraries, own, partners, processes, relocatable, varbuf};
+    use crate::{
+        addresses, heap, kinds, libraries, own, partners, patterns, pieces, pooled, processes,
+        relocatable, streams, timed, varbuf,
+    };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         functions! {
@@ -40,14 +43,21 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
                 apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
                 apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs, ap_cookie_write, ap_cookie_write2, ap_cookie_remove,
-                ap_cookie_remove2, apr_dbd_pvselect, apr_dbd_pvquery, apr_dbd_pvbselect, apr_dbd_pvbquery, __isoc99_sscanf, apr_file_printf;
+                ap_cookie_remove2, apr_dbd_pvselect, apr_dbd_pvquery, apr_dbd_pvbselect, apr_dbd_pvbquery, __isoc99_sscanf, apr_file_printf,
+                snprintf;
             libraries: deflateInit2_, inflateInit2_, deflate, inflate, deflateEnd, inflateEnd, BrotliEncoderCreateInstance,
                 BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
                 ap_log_assert, ap_expr_parse, apr_poll;
-            heap: apr_bucket_alloc, apr_bucket_free, ap_malloc, free, ap_escape_urlencoded_buffer, ap_parse_form_data,
+            heap: apr_bucket_alloc, apr_bucket_free, ap_malloc, ap_escape_urlencoded_buffer, ap_parse_form_data,
                 apr_pstrcatv, apr_file_read_full, apr_shm_create, apr_shm_attach, apr_global_mutex_child_init,
                 ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
                 apr_base64_decode, apr_base64_decode_binary;
+            addresses: apr_sockaddr_ip_get, apr_socket_recvfrom;
+            patterns: ap_regcomp;
+            pieces: malloc, calloc, aligned_alloc, realloc, free;
+            pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;
+            streams: fclose, fread;
+            timed: ap_mpm_register_timed_callback;
             kinds: apr_bucket_heap_make, apr_bucket_immortal_make;
             processes: apr_proc_create, ap_os_create_privileged_process, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
                 apr_pollset_remove;
@@ -193,11 +203,15 @@ fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
     }
 }
 
-/// Functions that change a string in its place, which it does not outgrow.
+/// Functions that change a string in its place, which it does not outgrow; and what some answer if there is none, as a header
+/// field that was not sent.
 macro_rules! in_place {
-    ($($name:ident($($more:ident),*);)*) => { $(
+    ($($name:ident($($more:ident),*) $(or $none:literal)?;)*) => { $(
         pub(crate) extern "C" fn $name(text: u64 $(, $more: u64)*) -> u64 {
             mediate(|frame| {
+                $(if text == 0 {
+                    return Ok($none);
+                })?
                 let length = string(text)?.len() as u64 + 1;
                 frame.walled.must_write(text, length).map_err(|what| format!(concat!(stringify!($name), ": {}"), what))?;
                 // SAFETY: it is httpd's function, and the module may write the whole string.
@@ -218,9 +232,9 @@ in_place! {
     ap_str_tolower();
     ap_str_toupper();
     ap_content_type_tolower();
-    ap_unescape_url();
-    ap_unescape_urlencoded();
-    ap_unescape_url_keep2f(flags);
+    ap_unescape_url() or 400;
+    ap_unescape_urlencoded() or 400;
+    ap_unescape_url_keep2f(flags) or 400;
     ap_no2slash();
     ap_getparents();
     ap_normalize_path(flags);

@@ -39,7 +39,7 @@ pub(crate) fn register() {
     REFUSING.store(record, Ordering::Relaxed);
 }
 
-/// A request in which an `insert_filter` was stopped is not answered without the filter.
+/// A request in which an `insert_filter` or a `create_request` was stopped is not answered without what the module would do.
 extern "C" fn refuse(filter: u64, brigade: u64) -> u64 {
     end(filter, brigade)
 }
@@ -80,12 +80,12 @@ pub(crate) fn behind(walled: &'static Walled, kind: &Back, arguments: &[u64]) ->
             }
             Some(end(filter, brigade))
         }
-        Ends::Insert => {
+        Ends::Insert | Ends::Create => {
             let (r, record) = (arguments[0], REFUSING.load(Ordering::Relaxed));
             // SAFETY: the core passes a request, and has made the record.
             unsafe {
                 let status = read(r + layout::R_STATUS) as u32;
-                if status == OK && record != 0 {
+                if (status == OK || kind.ends == Ends::Create) && record != 0 {
                     apr::ap_add_output_filter_handle(record, 0, r, read(r + layout::R_CONNECTION));
                 }
             }

@@ -15,6 +15,8 @@ use crate::count::Counter;
 use crate::frame::{Frame, Root};
 use crate::layout::{self, read};
 use crate::libraries::Stream;
+use crate::pieces;
+use crate::pooled::Borrowed;
 use crate::quick::Map;
 use crate::rings::{self, Rings};
 use mullion_symbols::Symbols;
@@ -200,6 +202,13 @@ pub(crate) struct Walled {
     /// Connections to backends with the threads that have them.
     pub(crate) acquired: Mutex<Vec<(u64, u64)>>,
     pub(crate) backend_fields: Vec<&'static str>,
+    /// Whether the module has ever taken something out of a list, and what calls have that run now.
+    pub(crate) has_borrowed: AtomicBool,
+    pub(crate) borrowed: Mutex<Vec<Borrowed>>,
+    /// Of a heap that the module has in itself.
+    pub(crate) pieces: Mutex<HashMap<u64, pieces::Piece>>,
+    /// The core's regular expressions, by the places that the module has for them.
+    pub(crate) patterns: Mutex<Map<u64>>,
     /// Modules whose memory from pools it may write, too.
     pub(crate) partners: Vec<String>,
     /// Functions of the host that it may call by address.
@@ -285,6 +294,10 @@ impl Walled {
             has_backends: AtomicBool::new(false),
             acquired: Mutex::default(),
             backend_fields,
+            has_borrowed: AtomicBool::new(false),
+            borrowed: Mutex::default(),
+            patterns: Mutex::default(),
+            pieces: Mutex::default(),
             offered: Mutex::default(),
             optional: Mutex::default(),
         }))

@@ -11,11 +11,13 @@
 #include "apr_strings.h"
 #include "apr_buckets.h"
 #include "util_filter.h"
+#include "apr_reslist.h"
 
 extern module AP_MODULE_DECLARE_DATA hostile_module;
 
 static char *volatile kept;
 static volatile int depth;
+static volatile int at_next;
 
 static int recurse(int n)
 {
@@ -23,6 +25,24 @@ static int recurse(int n)
     room[0] = (char)n;
     depth = recurse(n + 1) + room[0];
     return depth;
+}
+
+static apr_reslist_t *resources;
+
+static apr_status_t make_resource(void **to, void *data, apr_pool_t *p)
+{
+    *to = apr_palloc(p, 16);
+    return APR_SUCCESS;
+}
+
+static apr_status_t end_resource(void *resource, void *data, apr_pool_t *p)
+{
+    return APR_SUCCESS;
+}
+
+static void begin(apr_pool_t *p, server_rec *s)
+{
+    apr_reslist_create(&resources, 0, 1, 4, 0, make_resource, end_resource, NULL, p);
 }
 
 /* The core would take bytes of its own for the bucket's. */
@@ -87,6 +107,10 @@ static int hostile(request_rec *r)
     if (!strcmp(what, "pid")) {
         ap_set_content_type(r, "text/plain");
         ap_rprintf(r, "%d", (int)getpid());
+        return OK;
+    }
+    if (!strcmp(what, "next")) {
+        at_next = 1;
         return OK;
     }
     if (!strcmp(what, "scoreboard"))
@@ -157,6 +181,11 @@ static int hostile(request_rec *r)
         apr_file_open(&file, "/no/such/file", APR_READ, 0, r->pool);
         apr_file_close(file);
     }
+    if (!strcmp(what, "resource")) {
+        void *resource;
+        apr_reslist_acquire(resources, &resource);
+        *(volatile int *)16 = 1;
+    }
     if (!strcmp(what, "filter") || !strcmp(what, "late")) {
         ap_add_output_filter("HOSTILE", (void *)what, r, r->connection);
         ap_set_content_type(r, "text/plain");
@@ -196,6 +225,21 @@ static void insert(request_rec *r)
         ap_scoreboard_image->global->running_generation = 77;
 }
 
+/* Attacks when the next request is made: nothing of it is known yet. */
+static int create(request_rec *r)
+{
+    if (at_next)
+        *(volatile int *)16 = 1;
+    return OK;
+}
+
+static int log_it(request_rec *r)
+{
+    if (strstr(r->uri, "hostile/log"))
+        *(volatile int *)16 = 1;
+    return OK;
+}
+
 static int configured(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary, server_rec *s)
 {
     /* When the configuration is read for good. */
@@ -206,6 +250,9 @@ static int configured(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary, ser
 
 static void hooks(apr_pool_t *p)
 {
+    ap_hook_create_request(create, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_log_transaction(log_it, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_child_init(begin, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(configured, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_CONTENT_SET);
     ap_hook_insert_error_filter(error_filter, NULL, NULL, APR_HOOK_MIDDLE);

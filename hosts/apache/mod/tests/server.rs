@@ -15,7 +15,7 @@ mod running;
 #[path = "server/same.rs"]
 mod same;
 
-use mullion_apache::{Maker, Module, Outcome, Protection, modules, tool};
+use mullion_apache::{Maker, Module, Outcome, Protection, complete, modules, tool};
 use mullion_fetch::{Lock, fetch};
 use running::Server;
 use std::fs;
@@ -99,10 +99,13 @@ impl Place {
             Lock::parse(include_str!("../../../../sysroot/sources.toml")).expect("a lock file");
         let tree = fetch(lock.source("apache").expect("it is listed")).expect("httpd's source");
         let mut modules = modules(&tree).expect("a tree");
-        modules.push(Module {
-            name: "hostile".to_owned(),
-            files: vec![here("tests/hostile.c")],
-        });
+        complete(&mut modules, &lock).expect("libraries of modules");
+        for name in ["hostile", "slots"] {
+            modules.push(Module {
+                name: name.to_owned(),
+                files: vec![here(&format!("tests/{name}.c"))],
+            });
+        }
         let scratch = tempfile::tempdir().expect("a temporary directory");
         // The server's children are another user.
         let all = fs::Permissions::from_mode(0o755);
@@ -196,7 +199,8 @@ impl Place {
         folders.for_each(|folder| {
             gcc.arg("-I").arg(folder);
         });
-        gcc.args(files).arg("-o").arg(&to);
+        gcc.args(["-DLUA_COMPAT_5_2", "-DLUA_USE_POSIX"]);
+        gcc.args(files).arg("-lm").arg("-o").arg(&to);
         assert!(gcc.status().expect("gcc starts").success());
         format!("LoadModule {name}_module {}\n", to.display())
     }
@@ -313,7 +317,7 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 34] = [
+const ATTACKS: [(&str, &str); 35] = [
     ("receive", "`conn_rec.pool`"),
     ("unopened", "is no file"),
     ("scoreboard", "Access of"),
@@ -348,6 +352,7 @@ const ATTACKS: [(&str, &str); 34] = [
     ("insert", "Access of"),
     ("kind", "in a brigade is no bucket"),
     ("bytes", "is no memory of the module's"),
+    ("resource", "Access of 0x10"),
 ];
 
 fn attacked(lines: &str) -> String {
@@ -364,7 +369,9 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         place.walled("expires"),
         place.walled("hostile"),
     ];
-    let server = Server::start(place, &attacked(&lines.concat()), true);
+    let access = place.scratch.path().join("access");
+    let lines = format!("{}CustomLog {} %r\n", lines.concat(), access.display());
+    let mut server = Server::start(place, &attacked(&lines), true);
     let pid = running::get(server.port, "/hostile/pid", &[]).body;
     for (attack, words) in ATTACKS {
         let from = server.log().len();
@@ -385,6 +392,20 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         let now = running::get(server.port, "/hostile/pid", &[]).body;
         assert_eq!(now, pid, "behind {attack}");
     }
+    // Where the core asks several modules, those behind the stopped one are asked, too: the one that sends the header, and logs.
+    assert_eq!(running::get(server.port, "/hostile/next", &[]).status, 200);
+    let answer = running::get(server.port, "/page.html", &[]);
+    assert_eq!(answer.status, 500, "{answer:?}");
+    let page = running::get(server.port, "/page.html", &[]);
+    assert_eq!(page.header("cache-control"), Some("max-age=3600"));
+    running::get(server.port, "/hostile/log", &[]);
+    let access = place.scratch.path().join("access");
+    let access = server.until(|| {
+        fs::read_to_string(&access)
+            .ok()
+            .filter(|text| text.contains("hostile/log"))
+    });
+    assert_eq!(access.matches("GET /hostile/log").count(), 1, "{access}");
     // What was sent cannot be taken back: the client sees that the rest is missing.
     let cut = running::get(server.port, "/hostile/late", &[]);
     assert_eq!(cut.status, 200, "{cut:?}");
@@ -393,6 +414,8 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     assert!(!cut.body.ends_with("0\r\n\r\n"), "{cut:?}");
     let now = running::get(server.port, "/hostile/pid", &[]).body;
     assert_eq!(now, pid, "behind an answer that was cut");
+    // What the calls had of a list of resources was given back: APR would abort otherwise.
+    assert!(server.end(), "{}", server.log());
 }
 
 /// The server that reads the configuration has handlers of its own for faults: a stopped module is told of, all the same.

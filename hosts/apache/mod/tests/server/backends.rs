@@ -17,6 +17,7 @@ pub(crate) fn start(kind: &str) -> u16 {
         "scgi" => scgi,
         "redis" => redis,
         "memcache" => memcache,
+        "says" => says,
         other => panic!("{other}"),
     };
     std::thread::spawn(move || {
@@ -25,6 +26,11 @@ pub(crate) fn start(kind: &str) -> u16 {
         }
     });
     port
+}
+
+/// Whoever comes is told something at once.
+fn says(mut stream: TcpStream) -> Option<()> {
+    stream.write_all(b"from the other side\n").ok()
 }
 
 fn bytes<const COUNT: usize>(stream: &mut TcpStream) -> Option<[u8; COUNT]> {

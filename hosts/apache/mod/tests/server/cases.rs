@@ -8,6 +8,7 @@
 //!   ignore: etag                             header fields that no two servers have the same
 //!   backends: ajp fcgi                       servers of these protocols, at the ports {ajp} and {fcgi}
 //!   said: a word                             both error logs have it, as often
+//!   heard: a word                            a datagram begins with it, at the port {heard}
 //!   config:
 //!   Session On                               {root} and {port} are put in
 //!   requests:
@@ -21,6 +22,7 @@ use crate::Place;
 use crate::running::{self, Answer, Server};
 use std::fs;
 use std::io::Write;
+use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 
 #[derive(Default)]
@@ -28,6 +30,7 @@ struct Case {
     name: String,
     needs: bool,
     said: Vec<String>,
+    heard: Option<String>,
     backends: Vec<String>,
     modules: Vec<String>,
     stock: Vec<String>,
@@ -60,6 +63,7 @@ impl Case {
                 Some(("stock", rest)) => case.stock = words(rest),
                 Some(("backends", rest)) => case.backends = words(rest),
                 Some(("said", rest)) => case.said.push(rest.trim().to_owned()),
+                Some(("heard", rest)) => case.heard = Some(rest.trim().to_owned()),
                 Some(("needs", _)) => case.needs = true,
                 Some(("ignore", rest)) => case.ignore = words(rest),
                 Some(("config", _)) => break,
@@ -92,7 +96,7 @@ impl Case {
         case
     }
 
-    fn lines(&self, place: &Place, walled: bool) -> String {
+    fn lines(&self, place: &Place, walled: bool, ports: &[(String, u16)]) -> String {
         let mut lines: String = self.stock.iter().map(|name| place.stock(name)).collect();
         // In both, as `mod_info` lists it.
         lines.push_str(&place.wall());
@@ -104,9 +108,8 @@ impl Case {
         }
         let root = place.scratch.path().display().to_string();
         let mut config = self.config.replace("{root}", &root);
-        for kind in &self.backends {
-            let port = crate::backends::start(kind).to_string();
-            config = config.replace(&format!("{{{kind}}}"), &port);
+        for (kind, port) in ports {
+            config = config.replace(&format!("{{{kind}}}"), &port.to_string());
         }
         lines + &config
     }
@@ -122,7 +125,12 @@ impl Case {
         if !store(place) && self.needs {
             return None;
         }
-        let mut server = Server::start(place, &self.lines(place, walled), true);
+        let start = |kind: &String| (kind.clone(), crate::backends::start(kind));
+        let mut ports: Vec<(String, u16)> = self.backends.iter().map(start).collect();
+        let heard = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let port = heard.local_addr().expect("an address").port();
+        ports.push(("heard".to_owned(), port));
+        let mut server = Server::start(place, &self.lines(place, walled, &ports), true);
         let (port, pid) = (server.port.to_string(), format!(">{}<", server.pid()));
         let mut answers = Vec::new();
         for request in self.requests.iter().chain(&self.requests) {
@@ -131,7 +139,10 @@ impl Case {
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect();
-            let line = request.line.replace("{port}", &port);
+            let mut line = request.line.replace("{port}", &port);
+            for (kind, port) in &ports {
+                line = line.replace(&format!("{{{kind}}}"), &port.to_string());
+            }
             let digest;
             let mut fields = fields;
             if let Some((_, user)) = fields.iter().find(|(name, _)| *name == "Digest") {
@@ -159,6 +170,14 @@ impl Case {
             }
             answer.body = answer.body.replace(&port, "PORT").replace(&pid, "PID");
             answers.push(answer);
+        }
+        if let Some(words) = &self.heard {
+            let mut bytes = [0; 1000];
+            let wait = Some(std::time::Duration::from_secs(60));
+            heard.set_read_timeout(wait).expect("ours");
+            let (count, _) = heard.recv_from(&mut bytes).expect("a datagram");
+            let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+            assert!(text.starts_with(words), "{}: {text}", self.name);
         }
         let ended_well = server.end();
         Some((answers, server.log(), ended_well))
@@ -288,7 +307,7 @@ pub(crate) fn cases(place: &Place, wanted: Option<&str>) {
         let twice = case.requests.iter().chain(&case.requests);
         let ours: String = log
             .lines()
-            .filter(|line| line.contains("mullion"))
+            .filter(|line| line.contains("mullion: "))
             .map(|line| format!("{line}\n"))
             .collect();
         let mut wrong = Vec::new();

@@ -23,7 +23,7 @@ struct Hole {
     said: &'static [&'static str],
 }
 
-const HOLES: [Hole; 2] = [
+const HOLES: [Hole; 3] = [
     Hole {
         name: "CVE-2021-26691",
         module: "session",
@@ -46,6 +46,17 @@ const HOLES: [Hole; 2] = [
         backend: Some("bad-ajp"),
         config: "ProxyPass /hole ajp://127.0.0.1:{backend}/\n",
         said: &["the wall stopped proxy_ajp_module: ", "ajp_link.c:"],
+    },
+    Hole {
+        name: "CVE-2021-44790",
+        module: "lua",
+        file: "lua_request.c",
+        fixed: "if (end - crlf <= 8) break;",
+        before: "",
+        stock: &["mime"],
+        backend: None,
+        config: "LuaMapHandler /hole {root}/htdocs/lua/hello.lua form\n",
+        said: &["the wall stopped lua_module: ", "lua_request.c:"],
     },
 ];
 
@@ -128,8 +139,15 @@ impl Hole {
     }
 
     fn attack(&self, port: u16) -> Option<u16> {
-        let cookie = cookie();
-        let answer = running::try_get(port, "/hole", &[("Cookie", &cookie)]);
+        let answer = match self.module {
+            // Four bytes lie between the end of the fields and the next boundary, of which the parser takes eight away. So it
+            // asks for nearly 2^64 bytes.
+            "lua" => {
+                let kind = [("Content-Type", "multipart/form-data; boundary=AaB03x")];
+                running::ask(port, "POST /hole", &kind, "AaB03x\r\n\r\nAaB03x")
+            }
+            _ => running::try_get(port, "/hole", &[("Cookie", &cookie())]),
+        };
         answer.ok().map(|answer| answer.status)
     }
 }
@@ -151,10 +169,8 @@ fn answered(mut stream: TcpStream) -> bool {
     stream
         .set_read_timeout(Some(Duration::from_secs(60)))
         .expect("ours");
-    stream.write_all(b"\r\n").is_ok()
-        && stream.read_to_string(&mut text).is_ok()
-        && text.starts_with("HTTP/1.1 200")
-        && text.ends_with("A text\n")
+    let is_read = stream.write_all(b"\r\n").is_ok() && stream.read_to_string(&mut text).is_ok();
+    is_read && text.starts_with("HTTP/1.1 200") && text.ends_with("A text\n")
 }
 
 /// `count` requests are in flight when each hole is used.
@@ -168,6 +184,8 @@ pub(crate) fn holes(place: &Place, count: usize) {
         );
         let mut server = Server::start(place, &lines, true);
         let others = in_flight(server.port, count);
+        // Each is to wait for its last line: one that is in the stopped module itself at that moment gets 500, too.
+        std::thread::sleep(Duration::from_secs(2));
         for _ in 0..3 {
             let from = server.log().len();
             let status = hole.attack(server.port);
@@ -185,7 +203,8 @@ pub(crate) fn holes(place: &Place, count: usize) {
         assert_eq!(well, count, "{}: {}", hole.name, server.log());
         let page = running::get(server.port, "/page.txt", &[]);
         assert_eq!(page.status, 200, "{}: {}", hole.name, server.log());
-        server.stop();
+        // What the ended calls had of mod_proxy's connections was given back: APR would abort otherwise.
+        assert!(server.end(), "{}: {}", hole.name, server.log());
         println!("{}: {count} other requests were answered", hole.name);
     }
 }

@@ -72,6 +72,10 @@ impl Server {
         let mut command = Command::new(SERVER);
         command.args(["-f", &file.display().to_string()]);
         command.arg(how);
+        if lines.contains("LogLevel debug") {
+            // Also for lines that belong to no server.
+            command.args(["-e", "debug"]);
+        }
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().expect("it starts");
         Server {
@@ -221,6 +225,8 @@ fn content(root: &Path) {
     );
     let script = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(root.join("htdocs/scripts/words"), script).expect("ours");
+    fs::create_dir_all(root.join("htdocs/lua")).expect("made");
+    write("lua/hello.lua", include_str!("../hello.lua"));
     write("big.txt", &"0123456789abcdef".repeat(4096));
     write("small.txt", &"0123456789abcdef".repeat(64));
     fs::create_dir_all(root.join("htdocs/list")).expect("made");
@@ -273,8 +279,30 @@ pub(crate) fn ask(
     }
     stream.write_all(format!("{request}\r\n{body}").as_bytes())?;
     let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes)?;
+    let mut piece = [0; 1 << 14];
+    loop {
+        let is_whole = is_whole(&bytes);
+        if is_whole {
+            // A stock mod_dialup leaves the connection open behind the answer.
+            stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        }
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => bytes.extend_from_slice(&piece[..count]),
+            Err(_) if is_whole => break,
+            Err(error) => return Err(error),
+        }
+    }
     parse(&bytes).ok_or_else(|| io::Error::other("no answer"))
+}
+
+/// Whether an answer's header says how long it is, and so much is there.
+fn is_whole(bytes: &[u8]) -> bool {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+    let answer = parse(bytes);
+    let length = answer.and_then(|answer| answer.header("content-length")?.parse::<usize>().ok());
+    end.zip(length)
+        .is_some_and(|(end, length)| bytes.len() >= end + 4 + length)
 }
 
 fn parse(bytes: &[u8]) -> Option<Answer> {

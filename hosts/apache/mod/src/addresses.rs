@@ -1,0 +1,87 @@
+//! Addresses of sockets. A module may have one in its own memory, where the pool that it names is the module's to write.
+
+use crate::apr;
+use crate::call::mediate;
+use crate::frame::Frame;
+use crate::layout::read;
+use crate::walled::Answer;
+use std::ffi::c_int;
+
+/// `apr_sockaddr_t`: its pool is its first word.
+const ADDRESS: u64 = 192;
+const WORDS: usize = 24;
+/// Where it has the place of the number of the machine, which is within it.
+const PLACE: usize = 6;
+/// So long is a number of a machine as text, at most.
+const TEXT: usize = 64;
+
+/// The text is made in our memory. The core would take the address's own pool.
+pub(crate) extern "C" fn apr_sockaddr_ip_get(to: u64, address: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(to, 8)?;
+        let real = apr::symbol("apr_sockaddr_ip_getbuf").ok_or("the server does not have it")?;
+        let mut text = [0u8; TEXT];
+        // SAFETY: it is APR's function, with room of ours. It only reads the address.
+        let real: extern "C" fn(*mut u8, usize, u64) -> c_int =
+            unsafe { std::mem::transmute(real) };
+        let status = real(text.as_mut_ptr(), TEXT, address);
+        if status == 0 {
+            let length = text.iter().position(|byte| *byte == 0).unwrap_or(0);
+            let copy = frame
+                .walled
+                .copy(frame, pool(frame, address)?, &text[..length])?;
+            // SAFETY: the module may write there.
+            unsafe { (to as *mut u64).write(copy) };
+        }
+        Ok(status as u32 as u64)
+    })
+}
+
+/// The address's pool if the module may use it, or else that of the call.
+fn pool(frame: &Frame, address: u64) -> Answer<u64> {
+    // SAFETY: the module may read what it passes.
+    let own = unsafe { read(address) };
+    match frame.walled.pool(frame, own) {
+        Ok(()) => Ok(own),
+        Err(why) => frame.any_home().ok_or(why),
+    }
+}
+
+/// Who has sent it is written into an address of the module's: a copy of ours.
+pub(crate) extern "C" fn apr_socket_recvfrom(
+    from: u64,
+    socket: u64,
+    flags: u64,
+    to: u64,
+    bytes: u64,
+) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        if !walled.knows_or_shares(socket, b'S') {
+            return Err(format!("{socket:#x} is no socket of the module"));
+        }
+        walled.must_write(from, ADDRESS)?;
+        walled.must_write(bytes, 8)?;
+        // SAFETY: the module may write, and so read, there. What is read is what is passed on.
+        let mut count = unsafe { read(bytes) };
+        walled.must_write(to, count)?;
+        let real = apr::symbol("apr_socket_recvfrom").ok_or("the server does not have it")?;
+        // SAFETY: as before; APR does not look at what was in the address.
+        let mut address = unsafe { (from as *const [u64; WORDS]).read() };
+        let own = address.as_mut_ptr() as u64;
+        // SAFETY: it is APR's function, with room for what it writes.
+        let real: extern "C" fn(u64, u64, u64, u64, *mut u64) -> c_int =
+            unsafe { std::mem::transmute(real) };
+        let status = real(own, socket, flags, to, &mut count);
+        let inside = address[PLACE].wrapping_sub(own);
+        if inside < ADDRESS {
+            address[PLACE] = from + inside;
+        }
+        // SAFETY: `must_write` has seen that the module may write there.
+        unsafe {
+            (from as *mut [u64; WORDS]).write(address);
+            (bytes as *mut u64).write(count);
+        }
+        Ok(status as u32 as u64)
+    })
+}

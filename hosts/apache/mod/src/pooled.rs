@@ -1,0 +1,119 @@
+//! What a module has borrowed: connections of mod_proxy's to backends, and what comes out of APR's lists of resources. A call that
+//! ends gives back what it has. Otherwise the list finds at the server's end that something is missing, and aborts the process.
+
+use crate::apr;
+use crate::backends::here;
+use crate::call::mediate;
+use crate::frame::{self, Frame};
+use crate::walled::{Walled, lock};
+use std::sync::atomic::Ordering;
+
+/// A resource of a list, and the call that has taken it.
+pub(crate) struct Borrowed {
+    list: u64,
+    resource: u64,
+    frame: usize,
+}
+
+/// Where a connection to a backend says that nobody may use it again.
+const CLOSE: u64 = 84;
+
+impl Walled {
+    /// Gives back what an ended call of this thread has. A call that it was made in ends, too, and may still use a connection.
+    pub(crate) fn give_back(&self) {
+        let is_outer = frame::now().is_some_and(|frame| frame.is_in(self));
+        if is_outer || !self.has_backends.load(Ordering::Relaxed) {
+            return;
+        }
+        let thread = here();
+        let acquired = lock(&self.acquired);
+        let own = acquired.iter().filter(|(_, owner)| *owner == thread);
+        let own: Vec<u64> = own.map(|(at, _)| *at).collect();
+        drop(acquired);
+        let Some(real) = apr::symbol("ap_proxy_release_connection") else {
+            return;
+        };
+        for at in own {
+            self.release(at);
+            // SAFETY: mod_proxy has given the connection to the call that has ended, and nobody else has it.
+            unsafe {
+                ((at + CLOSE) as *mut u32).write(1);
+                let real: extern "C" fn(*const i8, u64, u64) -> i32 = std::mem::transmute(real);
+                real(c"mullion".as_ptr(), at, frame::main_server().unwrap_or(0));
+            }
+        }
+    }
+
+    /// A call has returned: what it has taken it keeps, if it was not ended.
+    pub(crate) fn settle(&self, frame: usize, is_ended: bool) {
+        if !self.has_borrowed.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut all = lock(&self.borrowed);
+        let (own, rest) = std::mem::take(&mut *all)
+            .into_iter()
+            .partition(|one: &Borrowed| one.frame == frame);
+        *all = rest;
+        drop(all);
+        let own: Vec<Borrowed> = own;
+        let Some(real) = apr::symbol("apr_reslist_invalidate").filter(|_| is_ended) else {
+            return;
+        };
+        for one in own {
+            // SAFETY: the list has given out the resource to the call that has ended.
+            let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
+            real(one.list, one.resource);
+        }
+    }
+}
+
+fn known(frame: &Frame, list: u64, name: &str) -> Result<(), String> {
+    match frame.walled.knows_or_shares(list, b'L') {
+        true => Ok(()),
+        false => Err(format!("{name}: {list:#x} is no list of the module")),
+    }
+}
+
+pub(crate) extern "C" fn apr_reslist_acquire(list: u64, to: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        known(frame, list, "apr_reslist_acquire")?;
+        walled.must_write(to, 8)?;
+        let real = apr::symbol("apr_reslist_acquire").ok_or("the server does not have it")?;
+        let mut resource = 0u64;
+        // SAFETY: it is APR's function, with a word of ours.
+        let real: extern "C" fn(u64, *mut u64) -> i32 = unsafe { std::mem::transmute(real) };
+        let status = real(list, &mut resource);
+        if status == 0 {
+            lock(&walled.borrowed).push(Borrowed {
+                list,
+                resource,
+                frame: std::ptr::from_ref(frame) as usize,
+            });
+            walled.has_borrowed.store(true, Ordering::Relaxed);
+            // SAFETY: the module may write there.
+            unsafe { (to as *mut u64).write(resource) };
+        }
+        Ok(status as u32 as u64)
+    })
+}
+
+fn back(list: u64, resource: u64, name: &'static str) -> u64 {
+    mediate(|frame| {
+        known(frame, list, name)?;
+        let is_it = |one: &Borrowed| one.list == list && one.resource == resource;
+        lock(&frame.walled.borrowed).retain(|one| !is_it(one));
+        let real = apr::symbol(name).ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function for a list of the module's. APR keeps the resource's address, and does not follow it.
+        let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
+        Ok(real(list, resource) as u32 as u64)
+    })
+}
+
+pub(crate) extern "C" fn apr_reslist_release(list: u64, resource: u64) -> u64 {
+    back(list, resource, "apr_reslist_release")
+}
+
+pub(crate) extern "C" fn apr_reslist_invalidate(list: u64, resource: u64) -> u64 {
+    back(list, resource, "apr_reslist_invalidate")
+}

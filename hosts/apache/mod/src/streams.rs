@@ -1,0 +1,30 @@
+//! Files of the C library that modules have opened. Their structures are the library's.
+
+use crate::call::mediate;
+
+fn known(frame: &crate::frame::Frame, file: u64) -> Result<(), String> {
+    match frame.walled.knows(file, b'9') {
+        true => Ok(()),
+        false => Err(format!("{file:#x} is no file that the module has opened")),
+    }
+}
+
+/// It is no file of the module's from then on.
+pub(crate) extern "C" fn fclose(file: u64) -> u64 {
+    mediate(|frame| {
+        known(frame, file)?;
+        frame.walled.forget_object(file);
+        // SAFETY: `fopen` has made it, and no call has closed it: it was known until now.
+        Ok(unsafe { libc::fclose(file as *mut libc::FILE) } as u64)
+    })
+}
+
+pub(crate) extern "C" fn fread(to: u64, bytes: u64, count: u64, file: u64) -> u64 {
+    mediate(|frame| {
+        known(frame, file)?;
+        frame.walled.must_write(to, bytes.saturating_mul(count))?;
+        let (bytes, count) = (bytes as usize, count as usize);
+        // SAFETY: the module may write so much there, and has opened the file.
+        Ok(unsafe { libc::fread(to as *mut _, bytes, count, file as *mut libc::FILE) } as u64)
+    })
+}

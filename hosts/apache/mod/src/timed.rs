@@ -1,0 +1,76 @@
+//! Functions of modules that the server calls at a later time, for the request of the call that has asked for it.
+
+use crate::apr;
+use crate::back;
+use crate::call::mediate;
+use crate::interface::back as kind;
+use crate::layout::{self, read};
+use crate::walled::lock;
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+struct Timer {
+    function: u64,
+    data: u64,
+    request: u64,
+}
+
+/// Those that are to come, by numbers that nobody has twice.
+static TIMERS: Mutex<Option<(u64, HashMap<u64, Timer>)>> = Mutex::new(None);
+
+fn take(number: u64) -> Option<Timer> {
+    lock(&TIMERS).as_mut()?.1.remove(&number)
+}
+
+extern "C" fn ring(number: u64) {
+    let Some(timer) = take(number) else {
+        return;
+    };
+    // SAFETY: it stands for a function of the module's, and stays. Its request lives, or there would be no timer any more.
+    unsafe {
+        let call: extern "C" fn(u64, u64) -> u64 = std::mem::transmute(timer.function);
+        call(timer.data, timer.request);
+    }
+}
+
+/// The request has ended before.
+extern "C" fn forget(number: u64) -> i32 {
+    take(number);
+    0
+}
+
+pub(crate) extern "C" fn ap_mpm_register_timed_callback(
+    time: u64,
+    function: u64,
+    data: u64,
+) -> u64 {
+    mediate(|frame| {
+        let request = frame.requests().next();
+        let request = request.ok_or("a timer outside of a request")?;
+        if !frame.walled.is_gate(function) {
+            return Err(format!("{function:#x} is no function of the module"));
+        }
+        let real =
+            apr::symbol("ap_mpm_register_timed_callback").ok_or("the server does not have it")?;
+        let timer = Timer {
+            function: back::stand_in(frame, kind("timed"), function)?,
+            data,
+            request,
+        };
+        let number = {
+            let mut timers = lock(&TIMERS);
+            let (last, timers) = timers.get_or_insert_default();
+            *last += 1;
+            timers.insert(*last, timer);
+            *last
+        };
+        // SAFETY: the request is the core's, and its pool runs the cleanup before it goes. httpd passes on the number.
+        unsafe {
+            let pool = read(request + layout::R_POOL);
+            let cleanup = forget as *const () as usize;
+            apr::apr_pool_cleanup_register(pool, number, cleanup, cleanup);
+            let real: extern "C" fn(u64, usize, u64) -> i32 = std::mem::transmute(real);
+            Ok(real(time, ring as *const () as usize, number) as u32 as u64)
+        }
+    })
+}
