@@ -316,7 +316,7 @@ fn failures_leave_nothing_behind_and_say_where() {
             vec!["cc", "link.c", "-o", "link.mx"],
             "undefined reference to `missing'",
         ),
-        (vec!["cc", "-shared", "link.c"], "-shared"),
+        (vec!["cc", "-m32", "link.c"], "-m32"),
         (
             vec!["cc", "-c", "link.c", "-o", "no/such/directory/x.o"],
             "no/such/directory",

@@ -89,6 +89,11 @@ fn the_processor_says_who_it_is() {
 }
 
 #[test]
+fn signals_pipes_and_devices_of_its_own() {
+    agrees("own.c", "cc");
+}
+
+#[test]
 fn functions_that_need_not_exist() {
     agrees("weak.c", "cc");
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -52,6 +53,21 @@ int main(int count, char **words)
         char room[16]; errno = 0; lseek(dirfd(all), 0, SEEK_SET);
         long r = syscall(SYS_getdents64, dirfd(all), room, sizeof room);
         printf("%d removed, rmdir %d, %ld %s", n, rmdir("/w/many"), r, strerror(errno)); return 0;
+    }
+    CASE("links") {
+        TRY(symlink("/etc/passwd", "/w/a")); TRY(symlink("../secret", "/w/a")); TRY(symlink("x/../../secret", "/w/a")); TRY(symlink("mine", "/w/down"));
+        TRY(link("/w/mine", "/w/again")); TRY(link("/w/down", "/w/linked")); TRY(link("/w/mine", "/d/again")); TRY(link("/d/file", "/w/stolen"));
+        struct stat s; stat("/w/again", &s); char text[16] = ""; read(open("/w/down", O_RDONLY), text, 15); printf("%d %s\n", (int)s.st_nlink, text); return 0;
+    }
+    CASE("mapped") { /* a copy, which changes nothing */
+        int f = open("mine", O_RDONLY); char *text = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, f, 0);
+        if (text == MAP_FAILED || strcmp(text, "content") || text[8191]) return 1;
+        text[0] = 'C'; close(f);
+        if (mmap(0, 4096, PROT_READ, MAP_SHARED, open("mine", O_RDONLY), 0) != MAP_FAILED || errno != ENODEV) return 2;
+        if (mmap(0, 4096, PROT_READ, MAP_PRIVATE, open("mine", O_RDONLY), 1) != MAP_FAILED || errno != EINVAL) return 3;
+        char *fixed = mmap(text + 4096, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, open("mine", O_RDONLY), 0);
+        if (fixed != text + 4096 || strcmp(fixed, "content")) return 4;
+        char here[64]; printf("%s %s", text, getcwd(here, sizeof here)); return munmap(text, 8192);
     }
     CASE("work") {
         FILE *f = fopen("/w/text", "w"); fputs("one two three", f); fclose(f); f = fopen("/w/text", "r+"); char buffer[32];

@@ -60,6 +60,52 @@ fn a_granted_directory_works() {
 }
 
 #[test]
+fn links_lead_downwards_and_to_what_may_be_written() {
+    let top = tree();
+    let grants = [
+        grant(top.path(), "d", "/d:ro"),
+        grant(top.path(), "w", "/w"),
+    ];
+    let output = run(&[&grants[0], &grants[1]], "files", &["links"]);
+    let lines = text(&output.stdout);
+    let ends: Vec<&str> = lines
+        .lines()
+        .map(|line| line.rsplit(": ").next().unwrap_or_default())
+        .collect();
+    let (refused, only) = ("Operation not permitted", "Read-only file system");
+    let expected = [
+        refused,
+        refused,
+        refused,
+        "done",
+        "done",
+        refused,
+        only,
+        only,
+        "2 content",
+    ];
+    assert_eq!(ends, expected, "{lines}");
+    assert!(!top.path().join("w/a").exists() && !top.path().join("w/stolen").exists());
+}
+
+#[test]
+fn a_file_is_mapped_by_a_copy_and_a_program_begins_where_it_is_told() {
+    let top = tree();
+    let grant = grant(top.path(), "w", "/w");
+    let output = run(&[&grant, "--cwd=/w"], "files", &["mapped"]);
+    expect(&output, 0, "Content /w");
+    let kept = fs::read(top.path().join("w/mine")).expect("a file");
+    assert_eq!(kept, b"content");
+    let elsewhere = run(&[&grant, "--cwd=/x"], "files", &["mapped"]);
+    assert_eq!(elsewhere.status.code(), Some(126));
+    let said = text(&elsewhere.stderr);
+    assert!(
+        said.contains("cannot be where the program begins"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_directory_for_reading_stays_as_it_is() {
     let top = tree();
     let file = top.path().join("d/file");

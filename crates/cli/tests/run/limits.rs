@@ -142,6 +142,14 @@ fn hostile_mappings_are_refused() {
 }
 
 #[test]
+fn an_alarm_ends_a_sleep_and_a_program_without_a_handler() {
+    let output = run(&["--clock"], "streams", &["alarm"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("raised signal 14"), "{said}");
+}
+
+#[test]
 fn no_clock_without_the_grant() {
     const EPERM: i32 = 1;
     expect(&run(&[], "streams", &["clock"]), 0, &format!("-1 {EPERM}"));

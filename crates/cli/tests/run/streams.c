@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #include <fcntl.h>
@@ -13,6 +15,9 @@
 #include <sys/uio.h>
 
 #define CASE(name) if (!strcmp(which, name))
+
+static volatile int rings;
+static void rang(int signal) { rings += signal == SIGALRM; }
 
 int main(int count, char **words, char **environment)
 {
@@ -41,6 +46,15 @@ int main(int count, char **words, char **environment)
     }
     CASE("memory") { size_t n = 0; while (n < 4096 && malloc(1 << 20)) n++; printf("%zu", n); return errno == ENOMEM ? 9 : 1; }
     CASE("clock") { struct timespec t; int r = clock_gettime(CLOCK_REALTIME, &t); printf("%d %d", r, errno); return 0; }
+    CASE("alarm") { /* as configure's test of nanosleep: a long sleep ends with the signal, and what is left is told */
+        struct timespec t = { 0, 1 }, left = { 0 }; struct sigaction a = { .sa_handler = rang }; sigaction(SIGALRM, &a, 0);
+        alarm(1); if (nanosleep(&t, 0)) return 1;
+        t.tv_sec = (1l << 62); t.tv_nsec = 999999999; alarm(1);
+        if (nanosleep(&t, &left) != -1 || errno != EINTR || t.tv_sec - 10 >= left.tv_sec || left.tv_sec >= t.tv_sec) return 2;
+        struct itimerval soon = { { 0 }, { 0, 20000 } }; setitimer(ITIMER_REAL, &soon, 0);
+        if (pause() != -1 || errno != EINTR || rings != 2) return 3;
+        alarm(100); if (alarm(0) != 100) return 4;
+        signal(SIGALRM, SIG_DFL); alarm(1); sleep(60); return 5; }
     CASE("sleep") { struct timespec t = { 3600, 0 }; return nanosleep(&t, 0) ? errno : 0; }
     CASE("mappings") { /* hostile ranges answer with errors, and nothing of the image goes */
         char *heap = mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -176,6 +176,13 @@ impl ProgramBuilder<'_> {
         self
     }
 
+    /// The directory that it begins in, by its own path: in one that it is granted.
+    #[must_use]
+    pub fn working_directory(mut self, path: impl Into<String>) -> Self {
+        self.grants.working = Some(path.into());
+        self
+    }
+
     /// Grants it the clocks.
     #[must_use]
     pub fn clock(mut self) -> Self {

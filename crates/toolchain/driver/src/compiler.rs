@@ -4,7 +4,7 @@ use crate::arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 use crate::origin::Origin;
 use crate::sysroot::Sysroot;
 use crate::tools::{self, Tools};
-use crate::{DriverError, assembler, checked, specs};
+use crate::{DriverError, assembler, checked, shared, specs};
 use mullion_rewriter::Wall;
 use std::ffi::OsString;
 use std::fs;
@@ -109,7 +109,21 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
             .arg(&tools.directory)
             .arg("-B")
             .arg(sysroot.library());
-        gcc.args(TUNING).args(&arguments.forwarded);
+        gcc.args(TUNING);
+        if arguments.shared && arguments.task == Task::Link {
+            // An object: it becomes a part of an image when that is linked.
+            let others = |argument: &&OsString| *argument != "-shared";
+            gcc.args(arguments.forwarded.iter().filter(others))
+                .arg("-r");
+            // g++ leaves its library out of objects.
+            let cxx = language == Language::Cxx;
+            gcc.env(shared::SHARED, if cxx { shared::CXX } else { "c" });
+        } else {
+            gcc.args(&arguments.forwarded).env(shared::SHARED, "");
+        }
+        if arguments.traps_undefined {
+            gcc.arg("-fsanitize-undefined-trap-on-error");
+        }
         headers(&mut gcc, language, arguments, &sysroot);
         gcc.args(CODE);
         assembler::hand_on(&mut gcc, &arguments.rewriting(), arguments.keep.as_deref());

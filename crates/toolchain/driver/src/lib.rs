@@ -33,6 +33,7 @@ mod linker;
 mod origin;
 mod response;
 pub mod rust;
+mod shared;
 mod specs;
 pub mod sysroot;
 mod tools;

@@ -1,6 +1,8 @@
 //! What gcc calls as its linker: the real one, two corrections, a sum, and a warning.
 
-use crate::{DriverError, arguments, assembler, checked, growth, response, sysroot, tools, word};
+use crate::{
+    DriverError, arguments, assembler, checked, growth, response, shared, sysroot, tools, word,
+};
 use mullion_rewriter::Base;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -24,6 +26,14 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
     } else {
         assembler::beside(&output)
     };
+    let needed = if shared::is_asked_for() {
+        let (kept, needed) = shared::for_library(arguments);
+        arguments = kept;
+        Some(needed)
+    } else {
+        arguments = shared::for_image(arguments);
+        None
+    };
     arguments.push("-o".into());
     arguments.push(temporary.clone().into());
     let success = with_library(&mut arguments)?;
@@ -37,8 +47,12 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
         return Ok(code);
     }
     let finished = if success {
-        finish(&temporary).and_then(|()| {
-            if arguments::base_from_environment()? == Base::Register {
+        let made = match &needed {
+            Some(needed) => shared::finish(&temporary, needed),
+            None => finish(&temporary),
+        };
+        made.and_then(|()| {
+            if needed.is_none() && arguments::base_from_environment()? == Base::Register {
                 warn_of_segment(&temporary, &output)?;
             }
             fs::rename(&temporary, &output).map_err(|cause| DriverError::io(&output, cause))

@@ -1,17 +1,30 @@
 //! The program's descriptors: numbers of its own, none of the host's.
 
+use crate::device::Device;
 use crate::errno::Errno;
 use crate::handle::Handle;
+use crate::pipes::End;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Greatest number of descriptors.
-const LIMIT: usize = 256;
+pub(crate) const LIMIT: usize = 256;
+
+/// What can be open.
+#[derive(Clone, Debug)]
+pub(crate) enum Object {
+    /// What the trusted half has opened.
+    Host(Handle),
+    /// A device that every program has.
+    Device(Device),
+    /// An end of a pipe of the program's own.
+    Pipe(End),
+}
 
 /// What a descriptor stands for.
 #[derive(Clone, Debug)]
 pub(crate) struct Open {
-    pub(crate) handle: Handle,
+    pub(crate) object: Object,
     /// The program's path of a directory.
     pub(crate) directory: Option<Arc<str>>,
 }
@@ -26,7 +39,7 @@ impl Descriptors {
     pub(crate) fn new(streams: [Handle; 3]) -> Self {
         let open = |handle| {
             Some(Open {
-                handle,
+                object: Object::Host(handle),
                 directory: None,
             })
         };
@@ -85,7 +98,7 @@ mod tests {
     fn numbers_are_the_lowest_free_ones_and_limited() {
         let handle = || -> Handle { Arc::new(()) };
         let open = || Open {
-            handle: handle(),
+            object: Object::Host(handle()),
             directory: None,
         };
         let mut table = Descriptors::new([handle(), handle(), handle()]);

@@ -1,10 +1,13 @@
 //! Calls on open descriptors.
 
 use crate::call::Call;
-use crate::descriptor::Open;
+use crate::descriptor::{Object, Open};
+use crate::device::Device;
 use crate::errno::{Answer, CallStop, Errno};
-use crate::handle::Handle;
+use crate::handle::{Handle, STAT};
+use crate::pipe;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// Most pieces of one readv or writev, as Linux has it.
@@ -14,8 +17,55 @@ fn open(call: &Call<'_>) -> Result<Open, CallStop> {
     named(call, call.int(0))
 }
 
+/// What the trusted half has opened; for what is only about files.
 fn handle(call: &Call<'_>) -> Result<Handle, CallStop> {
-    Ok(open(call)?.handle)
+    match open(call)?.object {
+        Object::Host(handle) => Ok(handle),
+        _ => Err(Errno::INVAL.into()),
+    }
+}
+
+fn transfer(
+    call: &Call<'_>,
+    object: &Object,
+    place: (u64, u64),
+    write: bool,
+    position: Option<i64>,
+) -> Answer {
+    match object {
+        Object::Host(handle) => call.program().transfer(handle, place, write, position),
+        Object::Device(device) => move_device(call, *device, place, write),
+        Object::Pipe(_) if position.is_some() => Err(Errno::SPIPE.into()),
+        Object::Pipe(end) => pipe::transfer(end, call, place, write),
+    }
+}
+
+/// Reads or writes so many bytes of the program's memory.
+fn move_device(call: &Call<'_>, device: Device, (at, length): (u64, u64), write: bool) -> Answer {
+    /// Most bytes that are made at a time.
+    const PIECE: u64 = 1 << 16;
+    if write {
+        return Ok(length);
+    }
+    let mut done = 0;
+    while device != Device::Null && done < length && !call.is_out_of_time() {
+        let mut bytes = vec![0; PIECE.min(length - done) as usize];
+        if device == Device::Random {
+            call.program().random(&mut bytes)?;
+        }
+        call.write(at.wrapping_add(done), &bytes)?;
+        done += bytes.len() as u64;
+    }
+    Ok(done)
+}
+
+/// `struct stat` of what is open.
+pub(crate) fn stat_of(call: &Call<'_>, open: &Open) -> Result<[u8; STAT], CallStop> {
+    match &open.object {
+        Object::Host(handle) => call.program().stat_open(handle),
+        Object::Device(device) => Ok(device.stat()),
+        Object::Pipe(end) => Ok(end.stat()),
+    }
 }
 
 /// What the descriptor of this number stands for.
@@ -40,12 +90,12 @@ fn single(call: &Call<'_>, positioned: bool, write: bool) -> Answer {
     if position.is_some_and(|position| position < 0) {
         return Err(Errno::INVAL.into());
     }
-    let handle = handle(call)?;
+    let open = open(call)?;
     if call.argument(2) == 0 {
         return Ok(0);
     }
     let place = (call.argument(1), call.argument(2));
-    call.program().transfer(&handle, place, write, position)
+    transfer(call, &open.object, place, write, position)
 }
 
 pub(crate) fn read(call: &Call<'_>) -> Answer {
@@ -65,7 +115,7 @@ pub(crate) fn pwrite64(call: &Call<'_>) -> Answer {
 }
 
 fn vector(call: &Call<'_>, write: bool) -> Answer {
-    let handle = handle(call)?;
+    let object = open(call)?.object;
     let count = call.argument(2);
     if count > MOST_PIECES {
         return Err(Errno::INVAL.into());
@@ -73,13 +123,17 @@ fn vector(call: &Call<'_>, write: bool) -> Answer {
     if count == 0 {
         return Ok(0);
     }
-    let is_stream = call.program().as_stream(&handle).is_some();
+    let is_stream = match &object {
+        Object::Host(handle) => call.program().as_stream(handle).is_some(),
+        Object::Device(_) => false,
+        Object::Pipe(_) => true,
+    };
     let mut done: u64 = 0;
     for [at, length] in call.records(1, count as usize)? {
         if length == 0 {
             continue;
         }
-        let moved = match call.program().transfer(&handle, (at, length), write, None) {
+        let moved = match transfer(call, &object, (at, length), write, None) {
             Ok(moved) => moved,
             // What has been moved is moved; the error comes with the next call.
             Err(_) if done > 0 => break,
@@ -112,11 +166,15 @@ pub(crate) fn close(call: &Call<'_>) -> Answer {
 
 pub(crate) fn lseek(call: &Call<'_>) -> Answer {
     let offset = call.argument(1) as i64;
-    call.program().seek(&handle(call)?, offset, call.int(2))
+    match open(call)?.object {
+        Object::Host(handle) => call.program().seek(&handle, offset, call.int(2)),
+        Object::Device(_) => Ok(0),
+        Object::Pipe(_) => Err(Errno::SPIPE.into()),
+    }
 }
 
 pub(crate) fn fstat(call: &Call<'_>) -> Answer {
-    let stat = call.program().stat_open(&handle(call)?)?;
+    let stat = stat_of(call, &open(call)?)?;
     call.write(call.argument(1), &stat)?;
     Ok(0)
 }
@@ -124,10 +182,9 @@ pub(crate) fn fstat(call: &Call<'_>) -> Answer {
 /// Terminal questions: a stream may be one, and have a size.
 pub(crate) fn ioctl(call: &Call<'_>) -> Answer {
     const TIOCGWINSZ: u64 = 0x5413;
-    let handle = handle(call)?;
-    if call.argument(1) != TIOCGWINSZ {
+    let (Object::Host(handle), TIOCGWINSZ) = (open(call)?.object, call.argument(1)) else {
         return Err(Errno::NOTTY.into());
-    }
+    };
     let mut bytes = [0; 8];
     let size = call.program().window_size(&handle)?;
     for (place, value) in bytes.chunks_exact_mut(2).zip(size) {
@@ -140,15 +197,25 @@ pub(crate) fn ioctl(call: &Call<'_>) -> Answer {
 pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
     const DUPLICATE: [i32; 2] = [0, 1030];
     const GET_FLAGS: i32 = 3;
-    // Close-on-exec, its setting, and the setting of status flags: there is no exec.
-    const NOTHING: [i32; 3] = [1, 2, 4];
+    const SET_FLAGS: i32 = 4;
+    // Close-on-exec, and its setting: there is no exec.
+    const NOTHING: [i32; 2] = [1, 2];
+    const READ_AND_WRITE: u64 = 2;
     let open = open(call)?;
     match call.int(1) {
         command if DUPLICATE.contains(&command) => {
             let least = usize::try_from(call.int(2)).map_err(|_| Errno::INVAL)?;
             add(call, open, least)
         }
-        GET_FLAGS => Ok(u64::from(call.program().flags(&open.handle)?)),
+        GET_FLAGS => match &open.object {
+            Object::Host(handle) => Ok(u64::from(call.program().flags(handle)?)),
+            Object::Device(_) => Ok(READ_AND_WRITE),
+            Object::Pipe(end) => pipe::flags(end, call),
+        },
+        SET_FLAGS => match &open.object {
+            Object::Pipe(end) => pipe::set_flags(end, call, call.int(2).cast_unsigned()),
+            _ => Ok(0),
+        },
         command if NOTHING.contains(&command) => Ok(0),
         _ => Err(Errno::INVAL.into()),
     }
@@ -196,7 +263,10 @@ pub(crate) fn getdents64(call: &Call<'_>) -> Answer {
     }
     let room = call.argument(2).min(MOST) as usize;
     let mut bytes = Vec::new();
-    call.program().entries(&open.handle, room, &mut |entry| {
+    let Object::Host(handle) = &open.object else {
+        return Err(Errno::NOTDIR.into());
+    };
+    call.program().entries(handle, room, &mut |entry| {
         let length = (19 + entry.name.len()).next_multiple_of(8);
         let end = bytes.len() + length;
         bytes.extend(entry.inode.to_le_bytes());

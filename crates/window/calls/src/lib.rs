@@ -16,12 +16,17 @@ extern crate alloc;
 
 mod call;
 mod descriptor;
+mod device;
 mod errno;
 mod files;
 mod handle;
+mod limits;
 mod memory;
 mod names;
 mod path;
+mod pipe;
+mod pipes;
+mod poll;
 mod process;
 mod program;
 mod state;
@@ -29,10 +34,10 @@ pub mod table;
 mod time;
 
 pub use errno::{Answer, CallStop, Errno};
-pub use handle::Handle;
+pub use handle::{Handle, STAT};
 pub use program::{
-    Access, Clocks, Directories, DirectoryEntry, Files, Memory, Moment, Place, Program, STAT,
-    Stream, Threads,
+    Access, Clocks, Directories, DirectoryEntry, Files, Memory, Moment, Place, Program, Stream,
+    Threads,
 };
 pub use state::ProgramState;
 

@@ -2,7 +2,9 @@
 //! All within its window, up to its limit, and never executable.
 
 use crate::call::Call;
+use crate::descriptor::Object;
 use crate::errno::{Answer, CallStop, Errno};
+use crate::files;
 use crate::program::Access;
 use alloc::vec;
 
@@ -37,7 +39,7 @@ fn access(protection: u64) -> Result<Access, CallStop> {
 pub(crate) fn mmap(call: &Call<'_>) -> Answer {
     let flags = call.argument(3);
     if flags & MAP_ANONYMOUS == 0 {
-        return Err(Errno::NODEV.into());
+        return map_file(call, flags);
     }
     if call.argument(1) == 0 {
         return Err(Errno::INVAL.into());
@@ -46,6 +48,47 @@ pub(crate) fn mmap(call: &Call<'_>) -> Answer {
     let at = (flags & MAP_FIXED != 0).then(|| call.argument(0));
     let access = access(call.argument(2))?;
     call.program().map(at, call.argument(1), access)
+}
+
+/// A file is mapped by a copy, which is the program's alone. What is in common with others is not mapped.
+fn map_file(call: &Call<'_>, flags: u64) -> Answer {
+    const MAP_PRIVATE: u64 = 2;
+    const MAP_KIND: u64 = 15;
+    let Object::Host(handle) = files::named(call, call.int(4))?.object else {
+        return Err(Errno::NODEV.into());
+    };
+    if flags & MAP_KIND != MAP_PRIVATE || call.program().as_stream(&handle).is_some() {
+        return Err(Errno::NODEV.into());
+    }
+    let (length, offset) = (call.argument(1), call.argument(5));
+    let first = i64::try_from(offset).map_err(|_| Errno::INVAL)?;
+    if length == 0 || offset % PAGE != 0 || first.checked_add_unsigned(length).is_none() {
+        return Err(Errno::INVAL.into());
+    }
+    let access = access(call.argument(2))?;
+    let memory = call.program();
+    let at = (flags & MAP_FIXED != 0).then(|| call.argument(0));
+    let mapped = memory.map(at, length, Access::ReadWrite)?;
+    let fill = || -> Result<(), CallStop> {
+        let mut done = 0;
+        while done < length && !call.is_out_of_time() {
+            let place = (mapped + done, length - done);
+            let position = Some(first + done as i64);
+            match memory.transfer(&handle, place, false, position)? {
+                0 => break,
+                moved => done += moved,
+            }
+        }
+        match access {
+            Access::ReadWrite => Ok(()),
+            access => memory.protect(mapped, length, access),
+        }
+    };
+    if let Err(stop) = fill() {
+        memory.unmap(mapped, length)?;
+        return Err(stop);
+    }
+    Ok(mapped)
 }
 
 pub(crate) fn munmap(call: &Call<'_>) -> Answer {

@@ -1,7 +1,8 @@
 //! Calls on names.
 
 use crate::call::Call;
-use crate::descriptor::Open;
+use crate::descriptor::{Object, Open};
+use crate::device::Special;
 use crate::errno::{Answer, CallStop, Errno};
 use crate::files;
 use crate::path::{absolute, find};
@@ -69,64 +70,104 @@ fn mode(call: &Call<'_>, index: usize) -> Result<u32, Errno> {
 fn open_name(call: &Call<'_>, name: Name, flags: u64, mode: u32) -> Answer {
     let (handle, is_directory) = call.program().open(name.place(), flags as u32, mode)?;
     let directory = is_directory.then(|| name.path.into());
-    files::add(call, Open { handle, directory }, 0)
+    let object = Object::Host(handle);
+    files::add(call, Open { object, directory }, 0)
+}
+
+/// What a name in `/dev` stands for, whatever was granted. Any other name needs a directory.
+fn special(call: &Call<'_>, text: &str) -> Result<Option<Open>, CallStop> {
+    match Special::of(text) {
+        Some(Special::Descriptor(number)) => Ok(Some(files::named(call, number)?)),
+        Some(Special::Device(device)) => Ok(Some(Open {
+            object: Object::Device(device),
+            directory: None,
+        })),
+        None if !call.program().has_directories() => Err(Errno::PERM.into()),
+        None => Ok(None),
+    }
+}
+
+fn open_text(call: &Call<'_>, (directory, text): (i32, &str), flags: u64, mode: u32) -> Answer {
+    const O_DIRECTORY: u64 = 0o200_000;
+    match special(call, text)? {
+        Some(_) if flags & O_DIRECTORY != 0 => Err(Errno::NOTDIR.into()),
+        Some(open) => files::add(call, open, 0),
+        None => open_name(call, named(call, directory, text)?, flags, mode),
+    }
 }
 
 pub(crate) fn open(call: &Call<'_>) -> Answer {
-    open_name(call, here(call, 0)?, call.argument(1), mode(call, 2)?)
+    let (text, mode) = (call.path(0)?, mode(call, 2)?);
+    open_text(call, (AT_FDCWD, &text), call.argument(1), mode)
 }
 
 pub(crate) fn openat(call: &Call<'_>) -> Answer {
-    open_name(call, at(call, 0, 1)?, call.argument(2), mode(call, 3)?)
+    let (text, mode) = (call.path(1)?, mode(call, 3)?);
+    open_text(call, (call.int(0), &text), call.argument(2), mode)
 }
 
 pub(crate) fn creat(call: &Call<'_>) -> Answer {
     /// To write, to make, to empty.
     const CREATE: u64 = 0o1 | 0o100 | 0o1000;
-    open_name(call, here(call, 0)?, CREATE, mode(call, 1)?)
+    open_text(call, (AT_FDCWD, &call.path(0)?), CREATE, mode(call, 1)?)
 }
 
-fn stat_name(call: &Call<'_>, name: &Name, follow: bool, to: u64) -> Answer {
-    call.write(to, &call.program().stat(name.place(), follow)?)?;
+fn stat_text(call: &Call<'_>, (directory, text): (i32, &str), follow: bool, to: u64) -> Answer {
+    let stat = match special(call, text)? {
+        Some(open) => files::stat_of(call, &open)?,
+        None => {
+            let name = named(call, directory, text)?;
+            call.program().stat(name.place(), follow)?
+        }
+    };
+    call.write(to, &stat)?;
     Ok(0)
 }
 
 pub(crate) fn stat(call: &Call<'_>) -> Answer {
-    stat_name(call, &here(call, 0)?, true, call.argument(1))
+    stat_text(call, (AT_FDCWD, &call.path(0)?), true, call.argument(1))
 }
 
 pub(crate) fn lstat(call: &Call<'_>) -> Answer {
-    stat_name(call, &here(call, 0)?, false, call.argument(1))
+    stat_text(call, (AT_FDCWD, &call.path(0)?), false, call.argument(1))
 }
 
 pub(crate) fn newfstatat(call: &Call<'_>) -> Answer {
     let (flags, text) = (call.argument(3), call.path(1)?);
     if flags & AT_EMPTY_PATH != 0 && text.is_empty() {
         let open = files::named(call, call.int(0))?;
-        let stat = call.program().stat_open(&open.handle)?;
-        call.write(call.argument(2), &stat)?;
+        call.write(call.argument(2), &files::stat_of(call, &open)?)?;
         return Ok(0);
     }
-    stat_name(
+    stat_text(
         call,
-        &named(call, call.int(0), &text)?,
+        (call.int(0), &text),
         flags & AT_SYMLINK_NOFOLLOW == 0,
         call.argument(2),
     )
 }
 
-pub(crate) fn access(call: &Call<'_>) -> Answer {
-    let name = here(call, 0)?;
-    call.program()
-        .access(name.place(), call.argument(1) as u32)?;
+fn access_text(call: &Call<'_>, (directory, text): (i32, &str), wanted: u32) -> Answer {
+    const EXECUTE: u32 = 1;
+    match special(call, text)? {
+        Some(_) if wanted & EXECUTE != 0 => return Err(Errno::ACCESS.into()),
+        Some(_) => {}
+        None => {
+            let name = named(call, directory, text)?;
+            call.program().access(name.place(), wanted)?;
+        }
+    }
     Ok(0)
 }
 
+pub(crate) fn access(call: &Call<'_>) -> Answer {
+    let text = call.path(0)?;
+    access_text(call, (AT_FDCWD, &text), call.argument(1) as u32)
+}
+
 pub(crate) fn faccessat(call: &Call<'_>) -> Answer {
-    let name = at(call, 0, 1)?;
-    call.program()
-        .access(name.place(), call.argument(2) as u32)?;
-    Ok(0)
+    let text = call.path(1)?;
+    access_text(call, (call.int(0), &text), call.argument(2) as u32)
 }
 
 fn make_directory(call: &Call<'_>, name: &Name, index: usize) -> Answer {
@@ -179,6 +220,37 @@ pub(crate) fn renameat(call: &Call<'_>) -> Answer {
     move_name(call, &at(call, 0, 1)?, &at(call, 2, 3)?)
 }
 
+fn link_name(call: &Call<'_>, from: &Name, to: &Name) -> Answer {
+    call.program().link(from.place(), to.place())?;
+    Ok(0)
+}
+
+pub(crate) fn link(call: &Call<'_>) -> Answer {
+    link_name(call, &here(call, 0)?, &here(call, 1)?)
+}
+
+/// Without its flags: a link in the place of the file is linked itself.
+pub(crate) fn linkat(call: &Call<'_>) -> Answer {
+    if call.argument(4) != 0 {
+        return Err(Errno::INVAL.into());
+    }
+    link_name(call, &at(call, 0, 1)?, &at(call, 2, 3)?)
+}
+
+/// A link that the host's programs might follow leads nowhere but beneath its directory.
+fn make_link(call: &Call<'_>, target: &str, name: &Name) -> Answer {
+    call.program().make_link(target.as_bytes(), name.place())?;
+    Ok(0)
+}
+
+pub(crate) fn symlink(call: &Call<'_>) -> Answer {
+    make_link(call, &call.path(0)?, &here(call, 1)?)
+}
+
+pub(crate) fn symlinkat(call: &Call<'_>) -> Answer {
+    make_link(call, &call.path(0)?, &at(call, 1, 2)?)
+}
+
 fn read_link(call: &Call<'_>, name: &Name, to: u64, room: u64) -> Answer {
     let target = call.program().read_link(name.place())?;
     let length = target.len().min(room as usize);
@@ -223,8 +295,10 @@ pub(crate) fn utimensat(call: &Call<'_>) -> Answer {
     let [access, access_part, change, change_part] = given.map(|word| word as i64);
     let times = [(access, access_part), (change, change_part)];
     if call.argument(1) == 0 {
-        let open = files::named(call, call.int(0))?;
-        call.program().set_open_times(&open.handle, times)?;
+        let Object::Host(handle) = files::named(call, call.int(0))?.object else {
+            return Err(Errno::ACCESS.into());
+        };
+        call.program().set_open_times(&handle, times)?;
     } else {
         let name = at(call, 0, 1)?;
         call.program().set_times(name.place(), times)?;

@@ -24,7 +24,7 @@ pub(crate) fn own_number(_: &Call<'_>) -> Answer {
     Ok(SELF)
 }
 
-pub(crate) fn no_parent(_: &Call<'_>) -> Answer {
+pub(crate) fn zero(_: &Call<'_>) -> Answer {
     Ok(0)
 }
 
@@ -66,7 +66,7 @@ fn is_thread(call: &Call<'_>, number: i32) -> bool {
     u64::try_from(number).is_ok_and(|number| (SELF..=SELF + stacks).contains(&number))
 }
 
-fn raise(call: &Call<'_>, is_self: bool, signal: i32) -> Answer {
+pub(crate) fn raise(call: &Call<'_>, is_self: bool, signal: i32) -> Answer {
     match signal {
         _ if !is_self => Err(Errno::SRCH.into()),
         0 => Ok(0),

@@ -4,12 +4,9 @@
 //! having looked at anything before.
 
 use crate::errno::CallStop;
-use crate::handle::Handle;
+use crate::handle::{Handle, STAT};
 use crate::state::ProgramState;
 use alloc::vec::Vec;
-
-/// Bytes of `struct stat`.
-pub const STAT: usize = 144;
 
 /// Seconds, and nanoseconds of the next one.
 pub type Moment = (i64, i64);
@@ -65,6 +62,9 @@ pub trait Program: Memory + Files + Directories + Clocks + Threads {
 
     /// The arguments.
     fn arguments(&self) -> [u64; 6];
+
+    /// Bytes of the data stack.
+    fn stack_size(&self) -> u64;
 
     /// How many data stacks a program has at most.
     fn most_stacks(&self) -> u64;
@@ -132,6 +132,9 @@ pub trait Files {
     /// `fstat`.
     fn stat_open(&self, handle: &Handle) -> Result<[u8; STAT], CallStop>;
 
+    /// Whether a read of a stream would not wait; waits so many milliseconds for that, and 100 at most.
+    fn wait_ready(&self, handle: &Handle, milliseconds: u32) -> Result<bool, CallStop>;
+
     /// Rows, columns and their dots, if it is a terminal.
     fn window_size(&self, handle: &Handle) -> Result<[u16; 4], CallStop>;
 
@@ -187,6 +190,12 @@ pub trait Directories {
 
     /// readlink.
     fn read_link(&self, place: Place<'_>) -> Result<Vec<u8>, CallStop>;
+
+    /// link: another name of the same file.
+    fn link(&self, from: Place<'_>, to: Place<'_>) -> Result<(), CallStop>;
+
+    /// symlink, to a path that stays beneath the directory.
+    fn make_link(&self, target: &[u8], place: Place<'_>) -> Result<(), CallStop>;
 
     /// truncate.
     fn set_length(&self, place: Place<'_>, length: u64) -> Result<(), CallStop>;

@@ -3,6 +3,7 @@
 use crate::descriptor::Descriptors;
 use crate::handle::Handle;
 use crate::path::absolute;
+use crate::pipes::Pipes;
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,6 +15,8 @@ pub struct ProgramState {
     pub(crate) directories: Vec<String>,
     /// The working directory, a path of the program's.
     pub(crate) working: String,
+    /// Pipes that are open, and places of those that were.
+    pub(crate) pipes: Pipes,
     /// Bits that new files and directories do not get.
     pub(crate) umask: u32,
     /// Signals that the program ignores: bit `n` for signal `n`.
@@ -28,8 +31,16 @@ impl ProgramState {
             descriptors: Descriptors::new(streams),
             directories: directories.map(|path| absolute("/", path)).collect(),
             working: "/".to_owned(),
+            pipes: Pipes::default(),
             umask: 0o022,
             ignored: 0,
         }
+    }
+
+    /// The same in another working directory, a path of the program's.
+    #[must_use]
+    pub fn in_directory(mut self, path: &str) -> Self {
+        self.working = absolute("/", path);
+        self
     }
 }

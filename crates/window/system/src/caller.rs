@@ -3,7 +3,7 @@
 use crate::grants::Grants;
 use crate::stop::told;
 use mullion_calls::{CallStop, Program, ProgramState};
-use mullion_runtime::{CallEnd, Error, GateCall, MAX_STACKS};
+use mullion_runtime::{CallEnd, Error, GateCall, MAX_STACK_SIZE, MAX_STACKS};
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
 use std::cell::Cell;
@@ -36,6 +36,10 @@ impl Program for Caller<'_, '_> {
 
     fn arguments(&self) -> [u64; 6] {
         self.caller.integers()
+    }
+
+    fn stack_size(&self) -> u64 {
+        MAX_STACK_SIZE
     }
 
     fn most_stacks(&self) -> u64 {

@@ -45,6 +45,16 @@ impl Directories for Caller<'_, '_> {
         mount.rename(from.name, other, to.name).map_err(told)
     }
 
+    fn link(&self, from: Place<'_>, to: Place<'_>) -> Result<(), CallStop> {
+        let (mount, other) = (self.mount(from)?, self.mount(to)?);
+        mount.link(from.name, other, to.name).map_err(told)
+    }
+
+    fn make_link(&self, target: &[u8], place: Place<'_>) -> Result<(), CallStop> {
+        let made = self.mount(place)?.make_link(target, place.name);
+        made.map_err(told)
+    }
+
     fn read_link(&self, place: Place<'_>) -> Result<Vec<u8>, CallStop> {
         self.mount(place)?.read_link(place.name).map_err(told)
     }

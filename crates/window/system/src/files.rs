@@ -8,6 +8,7 @@ use crate::stop::{of_address, of_io, told};
 use crate::streams::Streams;
 use mullion_calls::{CallStop, DirectoryEntry, Files, Handle, Moment, STAT, Stream};
 use mullion_runtime::Claimed;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, Mode, RawDir, SeekFrom};
 use rustix::io::Errno;
 
@@ -18,6 +19,8 @@ const LONGEST: u64 = 0x7fff_f000;
 const PIECE: u64 = 1 << 20;
 /// Most bytes that a receiver is handed at a time.
 const TAKEN: u64 = 1 << 16;
+/// Longest single wait for the host's input, in milliseconds.
+const LONGEST_WAIT: u32 = 100;
 
 impl Files for Caller<'_, '_> {
     fn as_stream(&self, handle: &Handle) -> Option<Stream> {
@@ -79,6 +82,22 @@ impl Files for Caller<'_, '_> {
     fn stat_open(&self, handle: &Handle) -> Result<[u8; STAT], CallStop> {
         let found = rustix::fs::fstat(behind(handle)?.host()).map_err(told)?;
         Ok(stat::bytes(&found))
+    }
+
+    fn wait_ready(&self, handle: &Handle, milliseconds: u32) -> Result<bool, CallStop> {
+        let Open::Stream(Stream::Input) = behind(handle)? else {
+            return Ok(true);
+        };
+        let input = rustix::stdio::stdin();
+        let mut asked = [PollFd::new(&input, PollFlags::IN)];
+        let limit = Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(milliseconds.min(LONGEST_WAIT)) * 1_000_000,
+        };
+        self.retry(|| match rustix::event::poll(&mut asked, Some(&limit)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(error) => Err(told(error)),
+        })
     }
 
     fn window_size(&self, handle: &Handle) -> Result<[u16; 4], CallStop> {

@@ -14,6 +14,8 @@ pub struct Grants {
     pub clock: bool,
     /// Threads of its own.
     pub threads: Option<Arc<dyn Threads>>,
+    /// The program's path of the directory that it begins in; `/` without one.
+    pub working: Option<String>,
     /// Where its standard input, output and error lead.
     pub streams: Streams,
 }
@@ -22,8 +24,17 @@ impl Grants {
     /// Looks for a directory that is granted for reading only and can be written all the same.
     ///
     /// # Errors
-    /// One that lies in another one, which is granted for writing.
+    /// One that lies in another one, which is granted for writing; a program that would begin in none of them.
     pub fn check(&self) -> Result<(), MountError> {
+        if let Some(path) = &self.working {
+            let whole = path.starts_with('/') && path.split('/').all(|part| part != "..");
+            let granted = |mount: &Arc<Mount>| {
+                std::path::Path::new(path).starts_with(std::path::Path::new(mount.guest()))
+            };
+            if !whole || !self.mounts.iter().any(granted) {
+                return Err(MountError::Working(path.clone()));
+            }
+        }
         let protected = self.mounts.iter().filter(|mount| mount.is_read_only());
         for inner in protected {
             for outer in self.mounts.iter().filter(|mount| !mount.is_read_only()) {

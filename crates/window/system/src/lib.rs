@@ -97,5 +97,6 @@ impl System {
 /// What a program with these begins with.
 fn first_state(grants: &Grants) -> ProgramState {
     let directories = grants.mounts.iter().map(|mount| mount.guest());
-    ProgramState::new(open::streams(&grants.streams), directories)
+    let working = grants.working.as_deref().unwrap_or("/");
+    ProgramState::new(open::streams(&grants.streams), directories).in_directory(working)
 }

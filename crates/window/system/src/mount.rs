@@ -58,6 +58,11 @@ pub enum MountError {
         /// What the kernel answered.
         cause: std::io::Error,
     },
+    /// A program is to begin in what it was not granted.
+    #[error(
+        "{0:?} cannot be where the program begins: it is no absolute path in a granted directory"
+    )]
+    Working(String),
     /// Reading only, and writing by another way.
     #[error(
         "{inner} is granted for reading only, but lies in {outer}, which is granted for writing; \
@@ -265,6 +270,30 @@ impl Mount {
         rustix::fs::renameat(from, from_last, to, to_last)
     }
 
+    /// link: a file only, and none that is for reading only, since it could be changed by its other name.
+    pub(crate) fn link(&self, from: &str, other: &Mount, to: &str) -> Result<(), Errno> {
+        self.writable()?;
+        other.writable()?;
+        let found = self.beneath(from, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
+        if is_link(&found)? || stat::permitted(&found)? != FileType::RegularFile {
+            return Err(Errno::PERM);
+        }
+        let (from, from_last) = self.parent(from)?;
+        let (to, to_last) = other.parent(to)?;
+        rustix::fs::linkat(from, from_last, to, to_last, AtFlags::empty())
+    }
+
+    /// symlink. The host's own programs may follow it, and the program may move it: so its target leads downwards alone.
+    pub(crate) fn make_link(&self, target: &[u8], name: &str) -> Result<(), Errno> {
+        self.writable()?;
+        let upwards = target.split(|byte| *byte == b'/').any(|part| part == b"..");
+        if target.starts_with(b"/") || upwards || target.contains(&0) {
+            return Err(Errno::PERM);
+        }
+        let (parent, last) = self.parent(name)?;
+        rustix::fs::symlinkat(target, parent, last)
+    }
+
     /// readlink.
     pub(crate) fn read_link(&self, name: &str) -> Result<Vec<u8>, Errno> {
         let (parent, last) = self.parent(name).map_err(|_| Errno::INVAL)?;
@@ -350,6 +379,9 @@ mod tests {
                 assert!(mount.rename(name, &mount, "taken").is_err(), "{name}");
                 assert!(mount.rename("file", &mount, name).is_err(), "{name}");
                 assert!(mount.read_link(name).is_err(), "{name}");
+                assert!(mount.link(name, &mount, "taken").is_err(), "{name}");
+                assert!(mount.link("file", &mount, name).is_err(), "{name}");
+                assert!(mount.make_link(b"file", name).is_err(), "{name}");
             }
             if name != "." {
                 assert!(mount.stat(name, true).is_err(), "{name}");
@@ -369,6 +401,15 @@ mod tests {
                 .as_secs()
                 < 3600
         );
+        assert_eq!(mount.link("link", &mount, "taken"), Err(Errno::PERM));
+        for target in ["..", "../secret", "x/../../secret", absolute, "a\0b"] {
+            let made = mount.make_link(target.as_bytes(), "made");
+            assert_eq!(made, Err(Errno::PERM), "{target}");
+        }
+        mount.make_link(b"./file", "made").expect("downwards");
+        mount.link("file", &mount, "other").expect("a file");
+        mount.open("made", 2, 0).expect("what is granted is");
+        mount.open("other", 2, 0).expect("what is granted is");
         mount.open("file", 2, 0).expect("what is granted is");
     }
 
@@ -388,6 +429,9 @@ mod tests {
         let (_other, writable) = granted(false);
         assert_eq!(mount.rename("file", &writable, "new"), Err(Errno::ROFS));
         assert_eq!(writable.rename("file", &mount, "new"), Err(Errno::ROFS));
+        assert_eq!(mount.link("file", &writable, "new"), Err(Errno::ROFS));
+        assert_eq!(writable.link("file", &mount, "new"), Err(Errno::ROFS));
+        assert_eq!(mount.make_link(b"file", "new"), Err(Errno::ROFS));
         let file = mount.open("file", 0, 0).expect("to be read");
         assert!(matches!(
             file,

@@ -47,6 +47,10 @@ pub(crate) struct Args {
     /// Set a variable of the program's environment (NAME=VALUE), or hand one over (NAME). Repeat for more.
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<OsString>,
+    /// The directory that the program begins in: its own path, in a granted directory, or "." for the path of the
+    /// directory that this command is in, which must be granted by the same name [default: /].
+    #[arg(long, value_name = "GUEST", requires = "dir")]
+    cwd: Option<String>,
     /// Grant the clocks: reading them, and sleeping.
     #[arg(long)]
     clock: bool,
@@ -255,6 +259,14 @@ impl Args {
         });
         for mount in &self.dir {
             run = run.directory(mount.clone());
+        }
+        if let Some(path) = &self.cwd {
+            let here = std::env::current_dir();
+            let here = here.map(|path| path.to_string_lossy().into_owned());
+            run = run.working_directory(match (path.as_str(), here) {
+                (".", Ok(here)) => here,
+                (path, _) => path.to_owned(),
+            });
         }
         if self.clock {
             run = run.clock();

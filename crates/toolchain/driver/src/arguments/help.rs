@@ -61,8 +61,11 @@ Not possible behind the word wall: exceptions (-fno-exceptions is always given),
 -static, names of imported functions of more than 63 bytes. configure takes it for a
 cross compiler (--host), since a module is no program.
 
-Not possible in a domain: shared libraries (-shared), 32-bit code (-m32),
--fsplit-stack, the sanitizers, large code models. -flto, -fstack-protector,
+-shared makes an object that later links take into the image, as a whole, where they
+name it. -fsanitize=undefined traps.
+
+Not possible in a domain: libraries that are loaded (dlopen), 32-bit code (-m32),
+-fsplit-stack, the other sanitizers, large code models. -flto, -fstack-protector,
 -fcf-protection and -fPIC are accepted and have no effect. -march=native and its
 like are taken without AVX-512 (and AVX-VNNI, FMA4, XOP, TBM), which -v tells.
 ";

@@ -86,6 +86,10 @@ pub struct Arguments {
     pub help: bool,
     /// `-v`
     pub verbose: bool,
+    /// `-shared`, for a window.
+    pub shared: bool,
+    /// Whether undefined behaviour is to trap.
+    pub traps_undefined: bool,
     /// Whether code is asked for that some processors alone can run.
     pub names_processor: bool,
 }
@@ -118,6 +122,8 @@ impl Arguments {
             help: false,
             verbose: false,
             names_processor: false,
+            shared: false,
+            traps_undefined: false,
         };
         let mut wishes = Wishes {
             wall: from_environment(WALL),
@@ -184,14 +190,8 @@ impl Arguments {
             if let Some((option, value)) = &wishes.protection {
                 self.protection = protection(option, value)?;
             }
-            return match scan.shared {
-                true => Err(DriverError::Refused {
-                    option: "-shared".into(),
-                    reason: "a domain has no shared libraries; link the objects or a static library into the image, \
-                             or make a module of checked code with --wall=word",
-                }),
-                false => Ok(()),
-            };
+            self.shared = scan.shared;
+            return Ok(());
         }
         let checked = match &wishes.protection {
             Some((option, value)) => crate::checked::protection(option, value)?,

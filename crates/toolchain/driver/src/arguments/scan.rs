@@ -84,10 +84,6 @@ const REFUSED: &[(&str, &str)] = &[
         "an image is smaller than 4 GiB and position-independent; leave the option out",
     ),
     (
-        "-fsanitize=*",
-        "the sanitizers' run time does not live in a domain; use --mullion-protection=trap to find wild accesses",
-    ),
-    (
         "-fgnu-tm",
         "transactions are not allowed in a domain; leave the option out",
     ),
@@ -171,6 +167,13 @@ impl Scan {
                 reason,
             });
         }
+        if let Some(names) = text.strip_prefix("-fsanitize=") {
+            sorted.traps_undefined |= undefined_alone(names).ok_or(DriverError::Refused {
+                option: argument.to_owned(),
+                reason: "the sanitizers' run time does not live in a domain; -fsanitize=undefined traps, and \
+                         --mullion-protection=trap finds wild accesses",
+            })?;
+        }
         if depth > 0 && text.starts_with("--mullion-") {
             let reason = "the options of mullion are not read from response files; give it on the command line";
             return Err(DriverError::Refused {
@@ -248,6 +251,38 @@ impl Scan {
             Task::Link
         }
     }
+}
+
+/// Whether what `-fsanitize=` names is undefined behaviour that can be found without a run time of its own.
+fn undefined_alone(names: &str) -> Option<bool> {
+    const KNOWN: &[&str] = &[
+        "undefined",
+        "shift",
+        "shift-exponent",
+        "shift-base",
+        "integer-divide-by-zero",
+        "unreachable",
+        "vla-bound",
+        "null",
+        "return",
+        "signed-integer-overflow",
+        "bounds",
+        "bounds-strict",
+        "alignment",
+        "object-size",
+        "float-divide-by-zero",
+        "float-cast-overflow",
+        "nonnull-attribute",
+        "returns-nonnull-attribute",
+        "bool",
+        "enum",
+        "pointer-overflow",
+        "builtin",
+    ];
+    names
+        .split(',')
+        .all(|name| KNOWN.contains(&name))
+        .then_some(true)
 }
 
 fn refusal(option: &str) -> Option<&'static str> {

@@ -97,10 +97,10 @@ fn tasks_are_told_apart() {
 #[test]
 fn what_cannot_work_is_refused_by_name() {
     for option in [
-        "-shared",
         "-m32",
         "-fsplit-stack",
         "-fsanitize=address",
+        "-fsanitize=undefined,vptr",
         "-mcmodel=large",
     ] {
         match parse(&format!("a.c {option}")) {
@@ -108,6 +108,13 @@ fn what_cannot_work_is_refused_by_name() {
             other => panic!("{option}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn undefined_behaviour_traps_and_libraries_are_objects() {
+    let sorted = parse("a.c -fsanitize=shift,bounds -shared").unwrap();
+    assert!(sorted.traps_undefined && sorted.shared);
+    assert!(!parse("a.c -Xlinker -shared").unwrap().shared);
 }
 
 #[test]
@@ -170,7 +177,7 @@ fn response_files_are_looked_into() {
         (sorted.task, sorted.output.as_deref()),
         (Task::Compile, Some(Path::new("x.o")))
     );
-    std::fs::write(&file, "-shared").unwrap();
+    std::fs::write(&file, "-m32").unwrap();
     assert!(matches!(
         parse(&format!("@{}", file.display())),
         Err(DriverError::Refused { .. })

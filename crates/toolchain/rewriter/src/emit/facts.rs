@@ -302,7 +302,11 @@ impl Facts {
 
     /// Takes note of an instruction of the source that was passed through.
     pub(super) fn note(&mut self, instruction: &Instruction<'_>) {
-        if matches!(instruction.row.class, Class::Call) {
+        // The verifier forgets with the instruction that ends a straight line, whether or not a label follows.
+        if matches!(
+            instruction.row.class,
+            Class::Call | Class::Jmp | Class::Ret | Class::Stop
+        ) {
             return self.forget_all();
         }
         let mut covered = match step(instruction) {

@@ -123,6 +123,15 @@ __asm__(".text\n\t.type all_registers, @function\nall_registers:\n\tpushq %rbx\n
         "imulq %r8, %rax\n\timulq %r9, %rax\n\timulq %r10, %rax\n\tpopq %rbx\n\tret\n\t"
         ".size all_registers, .-all_registers");
 
+/* Behind a jump, a return and a trap, with no label that anything goes to, a register is as unknown as in a new function. */
+uint64_t behind_jumps(uint64_t x);
+__asm__(".text\n\t.type behind_jumps, @function\nbehind_jumps:\n\t"
+        "leal 1(%rdi), %eax\n\tjmp 1f\n\tmovl %ecx, (%rax)\n\taddl (%rax), %ecx\n"
+        "1:\n\tleal 2(%rax), %ecx\n\tcmpl $99, %ecx\n\tje 2f\n\tleal 3(%rcx), %eax\n\tret\n\t"
+        "movl %edx, (%rax)\n\taddl 8(%rcx), %edx\n\tret\n"
+        "2:\n\tmovl %edi, %esi\n\tud2\n\tmovl %edx, (%rsi)\n\taddl (%rsi), %edx\n\tret\n\t"
+        ".size behind_jumps, .-behind_jumps");
+
 uint64_t entry(void) {
     char from[64], to[64] = {0};
     for (int i = 0; i < 64; i++)
@@ -143,5 +152,6 @@ uint64_t entry(void) {
     sum = mix(sum, scarce());
     for (uint64_t which = 0; which < 2; which++)
         sum = mix(mix(sum, all_registers(which, 3)), all_registers(which, 9));
+    sum = mix(sum, behind_jumps(41));
     return mix(sum, loops(17));
 }

@@ -1,0 +1,28 @@
+/* Signals that a program sends to itself. The system delivers none in a domain, so the C library keeps handlers,
+ * the mask, and what waits behind it. A thread handles what it has sent itself: each has a mask of its own, empty at
+ * first. */
+#include <features.h>
+#include <signal.h>
+#include <time.h>
+
+#define BIT(signal) (1ul << ((signal) - 1))
+
+/* What is blocked, and what has been sent meanwhile: bit n - 1 for signal n. */
+extern hidden _Thread_local unsigned long __mullion_blocked, __mullion_pending;
+
+/* Does with a signal what the program has asked for: 1 if a handler ran; or a negative error number. */
+hidden long __mullion_signal(int signal, int code);
+
+/* The same with all that has been sent and is not blocked any more: how many handlers ran. */
+hidden int __mullion_flush(void);
+
+/* A handler for SIGPIPE runs, if there is one: without it the host has answered. */
+hidden void __mullion_broken_pipe(void);
+
+/* siglongjmp goes to where the data stack is at this place: handlers below it have ended. */
+hidden void __mullion_left(unsigned long place);
+
+/* Whether an alarm is set; what is left until then; and what is due is sent: how many handlers ran. */
+extern hidden int __mullion_armed;
+hidden struct timespec __mullion_alarm_left(void);
+hidden int __mullion_alarm(void);
