@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mullion/ext.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ enum { BLOCK = 64 << 20, PIECES = 1024 };
 
 static char *block;
 static struct iovec pieces[PIECES];
+static struct pollfd polls[PIECES];
 static char path[4096], small[4096];
 static int file, directory;
 static struct timespec hour = { 3600, 0 };
@@ -28,7 +30,7 @@ static struct timespec hour = { 3600, 0 };
 /* The arguments of each call; what is not here has none. */
 static const struct row { long number; } without[] = {
 	{ SYS_sched_yield }, { SYS_getpid }, { SYS_getuid }, { SYS_getgid }, { SYS_geteuid }, { SYS_getegid }, { SYS_getppid },
-	{ SYS_gettid }, { SYS_set_tid_address }, { SYS_umask },
+	{ SYS_gettid }, { SYS_set_tid_address }, { SYS_umask }, { SYS_getpgrp },
 };
 
 /* What the calls need; not 0: it could not be had. */
@@ -39,7 +41,7 @@ MULLION_EXPORT(int, prepare, (void))
 		return 1;
 	memset(block, 1, BLOCK);
 	for (int i = 0; i < PIECES; i++)
-		pieces[i] = (struct iovec){ block, BLOCK };
+		pieces[i] = (struct iovec){ block, BLOCK }, polls[i].fd = -1;
 	/* As long as a path can be. */
 	strcpy(path, "/d");
 	while (strlen(path) < sizeof path - 10)
@@ -73,6 +75,8 @@ MULLION_EXPORT(int, repeat, (int64_t number))
 		CASE(stat, AT, TO)
 		CASE(fstat, file, TO)
 		CASE(lstat, AT, TO)
+		CASE(poll, polls, PIECES, -1)
+		CASE(ppoll, polls, PIECES, &hour, 0, 8)
 		CASE(lseek, file, 1L << 40, SEEK_SET)
 		CASE(mmap, 0, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
 		CASE(mprotect, block, BLOCK, PROT_READ | PROT_WRITE)
@@ -86,16 +90,31 @@ MULLION_EXPORT(int, repeat, (int64_t number))
 		CASE(readv, file, pieces, PIECES)
 		CASE(writev, file, pieces, PIECES)
 		CASE(access, AT, R_OK)
+		CASE(pipe, TO)
+		CASE(pipe2, TO, 0)
 		case SYS_mremap: grow(); break;
 		CASE(madvise, block, BLOCK, MADV_DONTNEED)
 		CASE(dup, file)
 		CASE(dup2, file, 200)
 		CASE(dup3, file, 200, 0)
 		CASE(nanosleep, &hour, 0)
+		CASE(clone, repeat, 0, TO)
+		CASE(wait4, -1, TO, 0, 0)
+		CASE(waitid, 0, 0, TO, 4, 0)
 		CASE(kill, 1, 0)
 		CASE(tkill, 1, 0)
 		CASE(tgkill, 1, 1, 0)
 		CASE(uname, TO)
+		CASE(getrlimit, 7, TO)
+		CASE(setrlimit, 7, TO)
+		CASE(prlimit64, 0, 7, 0, TO)
+		CASE(getrusage, 0, TO)
+		CASE(sysinfo, TO)
+		CASE(times, TO)
+		CASE(getgroups, 0, 0)
+		CASE(getpgid, 0)
+		CASE(getsid, 0)
+		CASE(fadvise64, file, 0, 0, 0)
 		CASE(fcntl, file, F_GETFL)
 		CASE(fsync, file)
 		CASE(fdatasync, file)
@@ -109,6 +128,10 @@ MULLION_EXPORT(int, repeat, (int64_t number))
 		CASE(rmdir, AT)
 		CASE(creat, "/d/other", 0666)
 		CASE(unlink, AT)
+		CASE(link, "/d/other", AT)
+		CASE(symlink, AT, "/d/other")
+		CASE(linkat, directory, "other", directory, AT, 0)
+		CASE(symlinkat, AT, directory, "other")
 		CASE(readlink, "/d/link", TO, 4096)
 		CASE(chmod, AT, 0700)
 		CASE(fchmod, file, 0700)
