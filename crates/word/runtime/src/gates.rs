@@ -113,6 +113,8 @@ pub(crate) struct Import {
     pub(crate) name: String,
     /// It is not offered: calls of it are told by a domain that learns.
     pub(crate) is_learned: bool,
+    /// The domain and the body behind the target, if that is a switch gate and calls of it have a policy.
+    pub(crate) gate: Option<(&'static Inner, u64)>,
 }
 
 /// The registers of a call, and of its result.

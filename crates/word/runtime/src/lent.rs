@@ -15,23 +15,25 @@
 //! that of the revocation (`docs/word.md`). It is left out only where no other thread is registered. A thread
 //! that registers makes one of its own, before it lends.
 //!
-//! A loan is written by its thread alone, without an atomic exchange. A reader sees it whole by a count of changes that is odd
-//! during one.
+//! A loan is written by its thread alone, without an atomic exchange. Its beginning is [`NOTHING`] while its end changes, so a reader that
+//! sees the same beginning before and behind the end has a loan that there was.
 
 use crate::memory::lock;
 use std::hint;
 use std::ops::Range;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 /// So many are at the seat itself. Calls with many pieces, or that nest deeply, have more.
 const PLACES: usize = 24;
 
+/// The beginning of a loan that is being written: no bytes meet it.
+const NOTHING: u64 = u64::MAX;
+
 /// The loans of a seat: a stack, as its calls are. Only its thread changes it. Those that have no place there are in [`MORE`].
 #[repr(C)]
 pub(crate) struct Loans {
-    changes: AtomicU64,
     count: AtomicU64,
     places: [[AtomicU64; 2]; PLACES],
 }
@@ -42,7 +44,6 @@ static MORE: Mutex<Vec<(usize, Range<u64>)>> = Mutex::new(Vec::new());
 impl Default for Loans {
     fn default() -> Loans {
         Loans {
-            changes: AtomicU64::new(0),
             count: AtomicU64::new(0),
             places: [const { [const { AtomicU64::new(0) }; 2] }; PLACES],
         }
@@ -63,63 +64,68 @@ impl Loans {
         let end = address.saturating_add(bytes);
         match self.places.get(at as usize) {
             Some([first, last]) => {
-                let changes = self.changes.load(Ordering::Relaxed);
-                self.changes.store(changes + 1, Ordering::Relaxed);
-                fence(Ordering::Release);
-                first.store(address, Ordering::Relaxed);
-                last.store(end, Ordering::Relaxed);
-                self.count.store(at + 1, Ordering::Relaxed);
-                self.changes.store(changes + 2, Ordering::Release);
+                first.store(NOTHING, Ordering::Relaxed);
+                last.store(end, Ordering::Release);
+                first.store(address, Ordering::Release);
             }
-            None => {
-                let mut more = lock(&MORE);
-                more.push((ptr::from_ref(self).addr(), address..end));
-                self.count.store(at + 1, Ordering::Release);
-            }
+            None => self.lend_more(address..end),
         }
+        self.count.store(at + 1, Ordering::Release);
         // The look at the right comes behind it; the barrier is the other thread's.
         compiler_fence(Ordering::SeqCst);
+    }
+
+    #[cold]
+    fn lend_more(&self, bytes: Range<u64>) {
+        lock(&MORE).push((ptr::from_ref(self).addr(), bytes));
     }
 
     /// Takes those behind a mark off.
     #[inline]
     pub(crate) fn end(&self, mark: u64) {
-        let count = self.mark();
-        if count > PLACES as u64 {
-            let (own, mut seen) = (ptr::from_ref(self).addr(), PLACES as u64);
-            lock(&MORE).retain(|(seat, _)| {
-                seen += u64::from(*seat == own);
-                *seat != own || seen <= mark
-            });
+        if self.mark() > PLACES as u64 {
+            self.end_more(mark);
         }
-        if count != mark {
-            self.count.store(mark, Ordering::Release);
-        }
+        self.count.store(mark, Ordering::Release);
+    }
+
+    #[cold]
+    fn end_more(&self, mark: u64) {
+        let (own, mut seen) = (ptr::from_ref(self).addr(), PLACES as u64);
+        lock(&MORE).retain(|(seat, _)| {
+            seen += u64::from(*seat == own);
+            *seat != own || seen <= mark
+        });
     }
 
     /// Whether something of these bytes is among the first `limit` loans.
     pub(crate) fn touch(&self, bytes: &Range<u64>, limit: u64) -> bool {
         let meets = |first: u64, end: u64| first < bytes.end && bytes.start < end;
-        loop {
-            let changes = self.changes.load(Ordering::Acquire);
-            let count = self.count.load(Ordering::Acquire).min(limit);
-            let mut places = self.places.iter().take(count as usize);
-            let mut is_lent = places.any(|[first, end]| {
-                meets(first.load(Ordering::Relaxed), end.load(Ordering::Relaxed))
-            });
-            if count > PLACES as u64 {
-                let (own, more) = (ptr::from_ref(self).addr(), lock(&MORE));
-                let more = more.iter().filter(|(seat, _)| *seat == own);
-                let mut more = more.take(count as usize - PLACES);
-                is_lent |= more.any(|(_, lent)| meets(lent.start, lent.end));
-            }
-            fence(Ordering::Acquire);
-            if changes.is_multiple_of(2) && self.changes.load(Ordering::Relaxed) == changes {
-                return is_lent;
-            }
-            hint::spin_loop();
-            std::thread::yield_now();
+        let count = self.count.load(Ordering::Acquire).min(limit);
+        let places = self.places.iter().take(count as usize);
+        let mut places = places.map(whole);
+        if places.any(|(first, end)| meets(first, end)) {
+            return true;
         }
+        if count <= PLACES as u64 {
+            return false;
+        }
+        let (own, more) = (ptr::from_ref(self).addr(), lock(&MORE));
+        let more = more.iter().filter(|(seat, _)| *seat == own);
+        let mut more = more.take(count as usize - PLACES);
+        more.any(|(_, lent)| meets(lent.start, lent.end))
+    }
+}
+
+/// A loan's beginning and end, as they were at one time: the beginning changes before the end does, and behind it.
+fn whole([first, last]: &[AtomicU64; 2]) -> (u64, u64) {
+    loop {
+        let begin = first.load(Ordering::Acquire);
+        let end = last.load(Ordering::Acquire);
+        if first.load(Ordering::Relaxed) == begin {
+            return (begin, end);
+        }
+        hint::spin_loop();
     }
 }
 

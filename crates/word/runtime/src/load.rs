@@ -403,12 +403,14 @@ impl Import {
         policy: Option<FunctionPolicy>,
         words: bool,
     ) -> Import {
+        let gate = policy.is_some().then(|| behind_gate(target)).flatten();
         Import {
             target,
             slow: (policy.is_some() || words).into(),
             policy,
             name: name.to_owned(),
             is_learned: false,
+            gate,
         }
     }
 
@@ -420,6 +422,7 @@ impl Import {
             policy: None,
             name: name.to_owned(),
             is_learned: true,
+            gate: None,
         }
     }
 
@@ -431,8 +434,17 @@ impl Import {
             policy: None,
             name: name.to_owned(),
             is_learned: false,
+            gate: None,
         }
     }
+}
+
+/// The domain whose switch gate is there, and where its body is.
+fn behind_gate(address: u64) -> Option<(&'static Inner, u64)> {
+    let callee = owner_of_gate(address)?;
+    let mut gates = callee.module.parts.gates.iter();
+    let gate = gates.find(|gate| callee.base + gate.address == address)?;
+    Some((&callee.inner, callee.base + gate.body))
 }
 
 /// The table that `mullion_word_leave_any` looks up: a mask, then pairs of an address and its import. Kept for ever.
@@ -588,6 +600,12 @@ fn tell(core: &Core, data: &[(Range, bool)]) -> Result<(), GrantError> {
     let offered = |import: &&Import| import.target != 0 && !import.is_learned;
     for import in core.imports.iter().filter(offered) {
         match owner_of_gate(import.target) {
+            // By its address, too, it leads to what its policy says.
+            Some(callee) if import.gate.is_some() => {
+                let word = range_of(import.target)?;
+                let (to, leave) = (core.holder.subject, Permission::ReturnGate);
+                supervisor.mprot_export_up_to(&callee.id, to, word, leave, NOT_FURTHER)?;
+            }
             Some(callee) => {
                 let to = core.holder.subject;
                 export_gate(&mut supervisor, to, callee.id, import.target)?;
@@ -601,6 +619,11 @@ fn tell(core: &Core, data: &[(Range, bool)]) -> Result<(), GrantError> {
         }
     }
     Ok(())
+}
+
+/// The word of a gate.
+fn range_of(gate: u64) -> Result<Range, Error> {
+    Range::bytes(gate, 4).map_err(Error::Range)
 }
 
 /// What a module has of its own, its instances have, too.
@@ -625,7 +648,7 @@ pub(crate) fn export_gate(
     to: DomainId,
     gate: u64,
 ) -> Result<(), Error> {
-    let word = Range::bytes(gate, 4).map_err(Error::Range)?;
+    let word = range_of(gate)?;
     let permission = Permission::SwitchGate { to };
     supervisor.mprot_export_up_to(&to, from, word, permission, NOT_FURTHER)
 }

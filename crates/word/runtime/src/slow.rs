@@ -554,10 +554,14 @@ fn leave_by_policy(
         0 => [0; 16],
         count => read_stacked(count, registers.stacked, Some(who))?,
     };
-    // SAFETY: the host offers this function, with what its policy has checked.
-    unsafe {
-        let count = policy.stacked.into();
-        gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), count);
+    match import.gate {
+        // Of another module: it is called by this one, and not by the host, which would be believed.
+        Some((callee, body)) => enter_slowly(callee, body, registers, &raw const who.core.inner),
+        // SAFETY: the host offers this function, with what its policy has checked.
+        None => unsafe {
+            let count = policy.stacked.into();
+            gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), count);
+        },
     }
     let result = registers.integers[0];
     match (given, moved) {
@@ -570,6 +574,15 @@ fn leave_by_policy(
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a module that the import leads to takes the argument over itself.
+fn is_taken_behind(import: &Import, argument: u8) -> bool {
+    let policy = import
+        .gate
+        .and_then(|(callee, body)| callee.core().export(body));
+    let mut effects = policy.into_iter().flat_map(|policy| &policy.effects);
+    effects.any(|effect| matches!(effect, Effect::Takes(at, _) if *at == argument))
 }
 
 /// Whether the call is to be made; if not, it answers 0.
@@ -608,7 +621,7 @@ fn before_call(
             demand(*at, size, Access::READ_WRITE, false)?;
             let bytes = arguments.bytes(size).unwrap_or(0);
             let address = registers.argument(*at);
-            if address != 0 && bytes != 0 {
+            if address != 0 && bytes != 0 && !is_taken_behind(import, *at) {
                 hand_over(who, *at, address, bytes)?;
             }
         }

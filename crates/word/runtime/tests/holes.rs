@@ -672,3 +672,69 @@ fn a_module_computes_with_the_host_s_control_words_not_with_its_caller_s() {
     }
     assert!(callee.take_reports().is_empty() && caller.take_reports().is_empty());
 }
+
+/// An import has a policy, and leads to another module's gate. What that module is granted is what its caller has, and not what
+/// the host would have.
+#[test]
+fn a_policy_of_an_import_makes_no_deputy_of_the_host() {
+    let host = Host::new().unwrap();
+    let callee = "
+        gate poke
+        checked 2, 0, (%rdi), movl $9, (%rdi)
+        mov $1, %eax
+        ret
+        gate take
+        checked 2, 0, (%rdi), movl $9, (%rdi)
+        mov $1, %eax
+        ret";
+    let of = |effect| FunctionPolicy::of(&[effect]);
+    let whole = Size::Bytes(64);
+    let policy = Policy::new()
+        .export("poke", of(Effect::InOut(0, Size::Bytes(4))))
+        .export("take", of(Effect::Takes(0, whole)));
+    let callee = host.load(&module("poked", callee), policy).unwrap();
+    let caller = "
+        import malloc
+        import poke
+        import take
+        gate by_name
+        call_import poke
+        ret
+        gate by_address
+        mov %rsi, %rax
+        call_by %rax
+        ret
+        gate gives
+        mov $64, %edi
+        call_import malloc
+        mov %rax, %rdi
+        call_import take
+        ret";
+    let [poke, take] = ["poke", "take"].map(|name| callee.function(name).unwrap() as usize);
+    // SAFETY: they are gates.
+    let policy = unsafe {
+        Policy::new()
+            .allocators()
+            .offer("poke", poke, Some(of(Effect::In(1, Size::Bytes(0)))))
+            .offer("take", take, Some(of(Effect::Takes(0, whole))))
+    };
+    let caller = host.load(&module("pokes", caller), policy).unwrap();
+    let cells = [const { AtomicU64::new(1) }; 8];
+    let at = cells.as_ptr() as u64;
+    let poke_by = |name: &str| function::<Fn2>(&caller, name)(at, poke as u64);
+    for name in ["by_name", "by_address"] {
+        assert_eq!(poke_by(name), 0, "{name}");
+        assert_eq!(cells[0].load(Ordering::SeqCst), 1, "{name}");
+        let reports = callee.take_reports();
+        assert_eq!(reports.len(), 1, "{name}: {reports:?}");
+        assert_eq!(reports[0].kind, FaultKind::Policy, "{name}");
+    }
+    // SAFETY: the test's own.
+    unsafe { host.grant(&caller, at as usize, 64, true) }.unwrap();
+    for name in ["by_name", "by_address"] {
+        assert_eq!(poke_by(name), 1, "{name}: {:?}", caller.take_reports());
+        assert_eq!(cells[0].swap(1, Ordering::SeqCst), 9, "{name}");
+    }
+    assert_eq!(function::<Fn0>(&caller, "gives")(), 1);
+    assert!(caller.take_reports().is_empty() && callee.take_reports().is_empty());
+}
