@@ -47,6 +47,7 @@ mod score;
 mod slots;
 mod stopped;
 mod streams;
+mod texts;
 mod timed;
 mod varbuf;
 mod walled;

@@ -189,7 +189,7 @@ pub(crate) struct Walled {
     /// Streams of zlib's, by the module's own.
     pub(crate) streams: Mutex<Map<Stream>>,
     /// Strings of a request that it may change in their place: where the request has them.
-    texts: Vec<u64>,
+    pub(crate) texts: Vec<u64>,
     pub(crate) symbols: Mutex<Symbols>,
     /// Whether its loads are checked.
     reads: bool,
@@ -756,25 +756,6 @@ impl Walled {
         let state = lock(&self.state);
         let made = state.objects.iter().filter(|(_, known)| **known == kind);
         made.map(|(r, _)| *r).collect()
-    }
-
-    /// Grants a string of a request whose characters the policy lets the module change.
-    fn demand_text(&'static self, frame: &Frame, at: u64) -> bool {
-        for r in frame.requests() {
-            for field in &self.texts {
-                // SAFETY: the core's request. A string of another module is that one's, and is not granted.
-                let (text, pool) = unsafe { (read(r + field), read(r + layout::R_POOL)) };
-                if text == 0 || text > at || crate::load::owner(self, text).is_some() {
-                    continue;
-                }
-                // SAFETY: the core's strings end with a zero.
-                let bytes = unsafe { apr::text(text) }.len() as u64 + 1;
-                if at - text < bytes {
-                    return self.lend(frame, pool, text, bytes).is_ok();
-                }
-            }
-        }
-        false
     }
 }
 
