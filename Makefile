@@ -18,7 +18,7 @@ build:            ## build everything in release mode
 
 install:          ## the command, the headers and the libraries, to PREFIX (/usr/local)
 	@scripts/setup --build
-	cargo build --release -p mullion-cli -p mullion-capi
+	cargo build --release -p mullion-cli -p mullion-capi -p mullion-word
 	@scripts/install --prefix $(or $(PREFIX),/usr/local)
 
 uninstall:        ## take them away again

@@ -48,6 +48,57 @@ fn what_is_installed_serves_and_can_be_removed() {
     remove(&prefix);
 }
 
+/// `make install` in a fresh copy of the sources has nothing but what its own recipe builds.
+#[test]
+fn make_builds_what_is_installed() {
+    let mut make = Command::new("make");
+    let plan = make.args(["--dry-run", "install"]).current_dir(root());
+    let plan = plan.output().expect("make");
+    let plan = String::from_utf8(plan.stdout).expect("text");
+    let packages = plan.split(" -p ").skip(1);
+    let packages = packages.filter_map(|rest| rest.split_whitespace().next());
+    let built = files_of(&packages.collect::<Vec<_>>());
+
+    let place = tempfile::tempdir().expect("a directory");
+    let (from, prefix) = (place.path().join("from"), place.path().join("prefix"));
+    fs::create_dir(&from).expect("made");
+    for file in &built {
+        fs::write(from.join(file), "").expect("written");
+    }
+    let mut install = Command::new(root().join("scripts/install"));
+    install.arg("--from").arg(from).arg("--prefix").arg(&prefix);
+    let output = install.output().expect("it starts");
+    // It makes directories once it has found every file, and fails then, as these are empty.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(prefix.join("bin").is_dir(), "{built:?}: {said}");
+}
+
+/// The files that cargo makes of these packages, by their manifests.
+fn files_of(packages: &[&str]) -> Vec<String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version=1"]);
+    let output = cargo.current_dir(root()).output().expect("cargo");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let all = metadata["packages"].as_array().expect("a list");
+    let targets = all
+        .iter()
+        .filter(|package| packages.contains(&package["name"].as_str().expect("a name")))
+        .flat_map(|package| package["targets"].as_array().expect("a list"));
+    let mut files = Vec::new();
+    for target in targets {
+        let name = target["name"].as_str().expect("a name");
+        for kind in target["kind"].as_array().expect("a list") {
+            match kind.as_str() {
+                Some("bin") => files.push(name.to_owned()),
+                Some("staticlib") => files.push(format!("lib{name}.a")),
+                Some("cdylib") => files.push(format!("lib{name}.so")),
+                _ => {}
+            }
+        }
+    }
+    files
+}
+
 fn has_everything(prefix: &Path) {
     for file in [
         "bin/mullion",
