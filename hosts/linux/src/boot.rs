@@ -1,9 +1,11 @@
 //! Boots the kernel with an initial file system of ours.
 
+use crate::keeper::Keeper;
 use crate::kernel::{Built, Setup, at};
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -79,7 +81,9 @@ impl Boot {
         let to = fs::File::create(&console).map_err(at(&console))?;
         let other = to.try_clone().map_err(at(&console))?;
         command.stdout(to).stderr(other);
-        let mut machine = command.spawn().map_err(at(&kernel))?;
+        // The processes of its programs are in its group, too.
+        let mut machine = command.process_group(0).spawn().map_err(at(&kernel))?;
+        let keeper = Keeper::of(machine.id()).map_err(at(Path::new("sh")))?;
         let begun = Instant::now();
         let ended = loop {
             if machine.try_wait().map_err(at(&kernel))?.is_some() {
@@ -93,12 +97,10 @@ impl Boot {
             }
             std::thread::sleep(Duration::from_millis(20));
         };
-        if !ended {
-            // It is the leader of a session of its own, with the processes of its programs.
-            let group = format!("-{}", machine.id());
-            let mut kill = Command::new("kill");
-            kill.args(["-KILL", "--", &group]);
-            kill.status().map_err(at(&kernel))?;
+        if ended {
+            keeper.leaves().map_err(at(Path::new("sh")))?;
+        } else {
+            drop(keeper);
             machine.wait().map_err(at(&kernel))?;
         }
         let said = fs::read(&console).map_err(at(&console))?;

@@ -13,6 +13,7 @@
 mod boot;
 mod disk;
 mod faults;
+mod keeper;
 mod kernel;
 mod machine;
 mod modules;
