@@ -262,6 +262,9 @@ typedef struct {
     /* What a call of an export returns if it was ended: one for integers and pointers, one for floating point. */
     int64_t error;
     double float_error;
+    /* Of a function that gives, frees or moves blocks: which allocator it is of. A block goes back to its own. Null is the C
+     * library's. */
+    const char *allocator;
 } mullion_word_row;
 
 typedef struct { uint64_t number; } mullion_word_policy;

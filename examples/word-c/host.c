@@ -89,9 +89,9 @@ static mullion_word_policy make_policy(void)
     };
     mullion_word_effect items[] = { mullion_word_in(0, mullion_word_bytes(2 * sizeof(struct item))) };
     mullion_word_effect texts[] = { mullion_word_in(0, mullion_word_text()) };
-    mullion_word_row total = { totals, 2, 0, -1, 0 };
-    mullion_word_row item = { items, 1, 0, -1, 0 };
-    mullion_word_row text = { texts, 1, 0, 0, 0 };
+    mullion_word_row total = { totals, 2, 0, -1, 0, NULL };
+    mullion_word_row item = { items, 1, 0, -1, 0, NULL };
+    mullion_word_row text = { texts, 1, 0, 0, 0, NULL };
     mullion_word_limits limits = { 0, 1 << 20, 0, 0 };
     long (*function)(const char *) = say;
     void *address;

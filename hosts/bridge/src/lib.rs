@@ -5,6 +5,7 @@
 //!   load.rs    a module's file and its policy ──► a domain      learn.rs   or a domain that learns
 //!   module.rs  the module: what it points to, read and written with its own rights; why it was stopped
 //!   library.rs the C library for modules: malloc, printf   print.rs   formats
+//!   trace.rs   what modules were granted and lost, as a file for the hardware model
 //!   heap.rs    memory that is the module's, from an allocator that it cannot reach
 //! ```
 
@@ -14,6 +15,7 @@ mod library;
 mod load;
 mod module;
 mod print;
+mod trace;
 
 pub use heap::{Heap, HeapError};
 pub use library::{C_LIBRARY, c_library};

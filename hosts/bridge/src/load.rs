@@ -4,6 +4,7 @@ use crate::heap::{Heap, HeapError};
 use crate::learn::{self, Learning};
 use crate::library;
 use crate::module::Module;
+use crate::trace;
 use mullion_symbols::Symbols;
 use mullion_word_policy::{File, Interface};
 use mullion_word_runtime::{Domain, Host, Note};
@@ -102,8 +103,8 @@ pub struct Walled {
     pub domain: Domain,
 }
 
-/// Loads a module, of which the bridge keeps heap and functions. `MULLION_WORD_LEARN` and `MULLION_WORD_POLICIES` are
-/// heeded (docs/word-policy.md).
+/// Loads a module, of which the bridge keeps heap and functions. `MULLION_WORD_LEARN`, `MULLION_WORD_POLICIES` and
+/// `MULLION_WORD_TRACE` are heeded (docs/word-policy.md, docs/word.md).
 ///
 /// # Errors
 /// Whatever is wrong with the module or its policy.
@@ -180,6 +181,7 @@ pub fn wall<R>(
         source,
     })?;
     let host = Host::new()?;
+    trace::begin(&host);
     let module = mullion_word_runtime::Module::new(&name, &verified)?;
     let begun = begin(&file)?;
     let domain = match learns {

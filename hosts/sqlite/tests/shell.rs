@@ -5,6 +5,10 @@
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
 use mullion_fetch::Lock;
+use mullion_mmp::config::Config;
+use mullion_mmp::machine::Machine;
+use mullion_mmp::recorder::ADDRESS_BITS;
+use mullion_mmp::trace::TraceReader;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
             place.what_a_policy_does_not_name_is_refused();
             place.a_table_may_ask_itself();
             place.a_policy_bounds_sql();
+            place.a_run_is_a_trace_for_the_hardware_model();
             return ExitCode::SUCCESS;
         }
     };
@@ -187,6 +192,38 @@ impl Place {
             self.a_learnt_policy_serves(&walled, &script, &expected);
         }
         println!("{} extensions answer as without the wall", scripts.len());
+    }
+
+    /// What two extensions were granted and lost leads the model through the same calls.
+    fn a_run_is_a_trace_for_the_hardware_model(&self) {
+        let modules = ["rot13", "uuid"].map(|name| {
+            let policy = fs::read_to_string(here("policies").join(format!("{name}.toml")));
+            let source = self.sources.join(format!("{name}.c"));
+            self.walled(&source, name, &policy.expect("each has a policy"))
+        });
+        let file = self.scratch.path().join("run.mmt");
+        let listed = modules.each_ref().map(PathBuf::as_path);
+        let script = "SELECT rot13('uryyb'), length(uuid());\n";
+        let variables = [("MULLION_WORD_TRACE", file.as_path())];
+        let (said, _) = self.shell_with(&variables, &listed, &self.library, script);
+        assert_eq!(said, "hello|36\n");
+        let bytes = fs::read(&file).expect("the shell has written it");
+        let mut reader = TraceReader::new(&bytes[..]).expect("a trace");
+        let mut machine = Machine::new(&Config::default(), ADDRESS_BITS).expect("a machine");
+        while let Some(block) = reader.next_block().expect("it is whole") {
+            for event in block.events() {
+                machine
+                    .step(&event.expect("an event"))
+                    .expect("it is possible");
+            }
+        }
+        let report = machine.report();
+        assert!(report.refusals.is_empty(), "{:?}", report.refusals);
+        assert!(report.supervisor_calls > 100, "{}", report.supervisor_calls);
+        println!(
+            "a run is a trace of {} calls of the supervisor",
+            report.supervisor_calls
+        );
     }
 
     /// A run without a policy, in which nothing is refused, gives one with which the same run goes.

@@ -11,7 +11,7 @@ use crate::runtime::{
 use crate::status::{self, Failure, Status, guarded};
 use crate::table::{self, Object};
 use crate::{OpenError, module, read};
-use mullion_word_policy::{File, Interface};
+use mullion_word_policy::{File, Interface, allocator};
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -113,7 +113,11 @@ fn row_of(at: *const CRow) -> Result<Option<FunctionPolicy>, Failure> {
         // SAFETY: the header wants so many of them there.
         (false, count) => unsafe { std::slice::from_raw_parts(given.effects, count) },
     };
-    row(given, effects).map(Some)
+    let policy = row(given, effects)?;
+    Ok(Some(match given.allocator.is_null() {
+        true => policy,
+        false => policy.allocator(allocator(name(given.allocator)?)),
+    }))
 }
 
 fn change(handle: u64, change: impl FnOnce(Policy) -> Policy) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 use crate::runtime::{Bits, Effect, FunctionPolicy, Number, Size};
 use crate::status::{Failure, Status};
+use std::ffi::c_char;
 
 /// `mullion_word_size`.
 #[derive(Clone, Copy)]
@@ -31,6 +32,7 @@ pub(crate) struct CRow {
     stacked: u8,
     error: i64,
     float_error: f64,
+    pub(crate) allocator: *const c_char,
 }
 
 fn wrong(what: &str) -> Failure {

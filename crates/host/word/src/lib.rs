@@ -17,7 +17,6 @@
 //! status.rs   statuses; what went wrong last on this thread
 //! effect.rs   rows of policies, as C lays them out
 //! report.rs   reports and notes, as C lays them out
-//! trace.rs    what modules were granted and lost, for the hardware model
 //! ```
 
 mod c;
@@ -25,10 +24,9 @@ mod effect;
 mod report;
 mod status;
 mod table;
-mod trace;
 
+pub use mullion_mmp::log::{LogTraceError, write_trace};
 pub use mullion_word_runtime as runtime;
-pub use trace::{TraceError, write_trace};
 
 use mullion_symbols::Symbols;
 use mullion_word_verifier::verify;

@@ -15,6 +15,7 @@
 //! | [`synth`] | traces of programs that do not exist, by their parameters | trace |
 //! | [`convert`] | traces that other programs wrote | trace |
 //! | [`recorder`] | what a real supervisor decided, as a trace | trace |
+//! | [`log`] | a whole log of a supervisor, as a trace's file | recorder, trace |
 //!
 //! The parts of the machine are named at the root too:
 //!
@@ -29,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 pub mod convert;
+pub mod log;
 pub mod mondrix;
 pub mod recorder;
 pub mod report;

@@ -23,7 +23,7 @@ mod write;
 pub use effect::EffectError;
 pub use file::{Call, Export, File, HostVariable, Limits};
 pub use learn::Learned;
-pub use lower::{Interface, LowerError};
+pub use lower::{Interface, LowerError, allocator};
 pub use text::TextError;
 
 /// What modules may call of the C library: allocators, numbers and the like.

@@ -146,7 +146,7 @@ fn function(call: &Call) -> Option<FunctionPolicy> {
         false => {
             let policy = FunctionPolicy::of(&call.effects).stacked(call.stacked);
             Some(match &call.allocator {
-                Some(name) => policy.allocator(lasting(name)),
+                Some(name) => policy.allocator(allocator(name)),
                 None => policy,
             })
         }
@@ -154,7 +154,8 @@ fn function(call: &Call) -> Option<FunctionPolicy> {
 }
 
 /// The name of an allocator as the run time has it, each once for the life of the process.
-fn lasting(name: &str) -> &'static str {
+#[must_use]
+pub fn allocator(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name) {

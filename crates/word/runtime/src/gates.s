@@ -59,6 +59,61 @@
     or      %rbx, %r12
     .endm
 
+    # The registers that a function keeps.
+    .macro  push_kept
+    push    %rbx
+    push    %rbp
+    push    %r12
+    push    %r13
+    push    %r14
+    push    %r15
+    .endm
+    .macro  pop_kept
+    pop     %r15
+    pop     %r14
+    pop     %r13
+    pop     %r12
+    pop     %rbp
+    pop     %rbx
+    .endm
+    # The arguments of a call, to `Registers` at %rsp, and from one. The word at 56 is where its stack arguments are.
+    .macro  save_integers
+    mov     %rdi, 0(%rsp)
+    mov     %rsi, 8(%rsp)
+    mov     %rdx, 16(%rsp)
+    mov     %rcx, 24(%rsp)
+    mov     %r8, 32(%rsp)
+    mov     %r9, 40(%rsp)
+    mov     %rax, 48(%rsp)
+    .endm
+    .macro  save_vectors
+    movups  %xmm0, 64(%rsp)
+    movups  %xmm1, 80(%rsp)
+    movups  %xmm2, 96(%rsp)
+    movups  %xmm3, 112(%rsp)
+    movups  %xmm4, 128(%rsp)
+    movups  %xmm5, 144(%rsp)
+    movups  %xmm6, 160(%rsp)
+    movups  %xmm7, 176(%rsp)
+    .endm
+    .macro  load_arguments from
+    mov     0(\from), %rdi
+    mov     8(\from), %rsi
+    mov     16(\from), %rdx
+    mov     24(\from), %rcx
+    mov     32(\from), %r8
+    mov     40(\from), %r9
+    mov     48(\from), %rax
+    movups  64(\from), %xmm0
+    movups  80(\from), %xmm1
+    movups  96(\from), %xmm2
+    movups  112(\from), %xmm3
+    movups  128(\from), %xmm4
+    movups  144(\from), %xmm5
+    movups  160(\from), %xmm6
+    movups  176(\from), %xmm7
+    .endm
+
     .p2align 6
 mullion_word_gates:
 
@@ -70,12 +125,7 @@ mullion_word_enter:
     pop     %rax
     jmp     *%r11
 1:  pop     %rax
-    push    %rbx
-    push    %rbp
-    push    %r12
-    push    %r13
-    push    %r14
-    push    %r15
+    push_kept
     mov     mullion_word_here@gottpoff(%rip), %rbx
     mov     %fs:{SEATS}(%rbx), %rbp
     test    %rbp, %rbp
@@ -142,12 +192,7 @@ mullion_word_return:
     jnz     5f
     mov     %r10, %fs:{CONTROL}(%rcx)
     mov     %r8, %rsp
-    pop     %r15
-    pop     %r14
-    pop     %r13
-    pop     %r12
-    pop     %rbp
-    pop     %rbx
+    pop_kept
     ret
 
     # The host calls a function that has a policy: the call may be the one before it again, for which all is granted
@@ -215,12 +260,7 @@ mullion_word_repeated:
     decq    {SEAT_DEPTH}(%rsi)
     cmp     %rsi, {BIAS}(%rdi)
     jne     9f
-    pop     %r15
-    pop     %r14
-    pop     %r13
-    pop     %r12
-    pop     %rbp
-    pop     %rbx
+    pop_kept
     ret
 9:  mov     %rsp, %rbp
     and     $-16, %rsp
@@ -235,53 +275,21 @@ mullion_word_repeated:
     movups  16(%rsp), %xmm0
     movups  32(%rsp), %xmm1
     mov     %rbp, %rsp
-    pop     %r15
-    pop     %r14
-    pop     %r13
-    pop     %r12
-    pop     %rbp
-    pop     %rbx
+    pop_kept
     ret
 
     # Other arguments: what is kept is moved to what these are granted. All registers are as they were behind it.
 10: mov     %rsp, %r13
     and     $-16, %rsp
     sub     ${REGS_SIZE}, %rsp
-    mov     %rdi, 0(%rsp)
-    mov     %rsi, 8(%rsp)
-    mov     %rdx, 16(%rsp)
-    mov     %rcx, 24(%rsp)
-    mov     %r8, 32(%rsp)
-    mov     %r9, 40(%rsp)
-    mov     %rax, 48(%rsp)
-    movups  %xmm0, 64(%rsp)
-    movups  %xmm1, 80(%rsp)
-    movups  %xmm2, 96(%rsp)
-    movups  %xmm3, 112(%rsp)
-    movups  %xmm4, 128(%rsp)
-    movups  %xmm5, 144(%rsp)
-    movups  %xmm6, 160(%rsp)
-    movups  %xmm7, 176(%rsp)
+    save_integers
+    save_vectors
     mov     %r11, %r12
     mov     %rbp, %rdi
     mov     %rsp, %rsi
     call    mullion_word_shift
     mov     %eax, %r11d
-    mov     0(%rsp), %rdi
-    mov     8(%rsp), %rsi
-    mov     16(%rsp), %rdx
-    mov     24(%rsp), %rcx
-    mov     32(%rsp), %r8
-    mov     40(%rsp), %r9
-    mov     48(%rsp), %rax
-    movups  64(%rsp), %xmm0
-    movups  80(%rsp), %xmm1
-    movups  96(%rsp), %xmm2
-    movups  112(%rsp), %xmm3
-    movups  128(%rsp), %xmm4
-    movups  144(%rsp), %xmm5
-    movups  160(%rsp), %xmm6
-    movups  176(%rsp), %xmm7
+    load_arguments %rsp
     mov     %r13, %rsp
     mov     {SEAT_INNER}(%rbp), %r10
     test    %r11b, %r11b
@@ -316,12 +324,7 @@ mullion_word_repeated:
     mov     %r8, %rsp
     testl   $1, {STATE}(%r9)
     jnz     mullion_word_ended_trap
-    pop     %r15
-    pop     %r14
-    pop     %r13
-    pop     %r12
-    pop     %rbp
-    pop     %rbx
+    pop_kept
     ret
 
     # What has a policy, or is a thread's first call, or is refused. The six registers are saved; all arguments are
@@ -347,26 +350,13 @@ mullion_word_slow:
     and     $-16, %rsp
     # %r15: the caller's stack with the six registers; %r14: the data stack of a domain that calls; %r12: that domain.
 7:  sub     ${REGS_SIZE}, %rsp
-    mov     %rdi, 0(%rsp)
-    mov     %rsi, 8(%rsp)
-    mov     %rdx, 16(%rsp)
-    mov     %rcx, 24(%rsp)
-    mov     %r8, 32(%rsp)
-    mov     %r9, 40(%rsp)
-    mov     %rax, 48(%rsp)
+    save_integers
     # Where the stack arguments are.
     lea     56(%r15), %rdi
     test    %r12, %r12
     cmovnz  %r14, %rdi
     mov     %rdi, 56(%rsp)
-    movups  %xmm0, 64(%rsp)
-    movups  %xmm1, 80(%rsp)
-    movups  %xmm2, 96(%rsp)
-    movups  %xmm3, 112(%rsp)
-    movups  %xmm4, 128(%rsp)
-    movups  %xmm5, 144(%rsp)
-    movups  %xmm6, 160(%rsp)
-    movups  %xmm7, 176(%rsp)
+    save_vectors
     mov     %r10, %rdi
     mov     %r11, %rsi
     mov     %rsp, %rdx
@@ -385,12 +375,7 @@ mullion_word_slow:
     incq    (%rcx)
     testl   $1, {STATE}(%r12)
     jnz     mullion_word_ended_trap
-8:  pop     %r15
-    pop     %r14
-    pop     %r13
-    pop     %r12
-    pop     %rbp
-    pop     %rbx
+8:  pop_kept
     ret
 
     # Out of a domain, to a function of the host.
@@ -425,22 +410,9 @@ mullion_word_go_on:
     pop     %rbx
     ret
 1:  sub     ${REGS_SIZE}, %rsp
-    mov     %rdi, 0(%rsp)
-    mov     %rsi, 8(%rsp)
-    mov     %rdx, 16(%rsp)
-    mov     %rcx, 24(%rsp)
-    mov     %r8, 32(%rsp)
-    mov     %r9, 40(%rsp)
-    mov     %rax, 48(%rsp)
+    save_integers
     mov     %r15, 56(%rsp)
-    movups  %xmm0, 64(%rsp)
-    movups  %xmm1, 80(%rsp)
-    movups  %xmm2, 96(%rsp)
-    movups  %xmm3, 112(%rsp)
-    movups  %xmm4, 128(%rsp)
-    movups  %xmm5, 144(%rsp)
-    movups  %xmm6, 160(%rsp)
-    movups  %xmm7, 176(%rsp)
+    save_vectors
     mov     %r10, %rdi
     mov     %rsp, %rsi
     call    mullion_word_leave_slowly
@@ -534,12 +506,7 @@ mullion_word_faulted:
     incq    (%rcx)
     testl   $1, {STATE}(%r12)
     jnz     mullion_word_ended_trap
-1:  pop     %r15
-    pop     %r14
-    pop     %r13
-    pop     %r12
-    pop     %rbp
-    pop     %rbx
+1:  pop_kept
     ret
 
     # For the host's own code: enters with the registers of %rdx, and leaves the result there.
@@ -554,12 +521,7 @@ mullion_word_invoke:
     movups  %xmm1, 80(%r12)
     pop     %r12
     ret
-1:  push    %rbx
-    push    %rbp
-    push    %r12
-    push    %r13
-    push    %r14
-    push    %r15
+1:  push_kept
     mov     mullion_word_here@gottpoff(%rip), %rbx
     mov     %rcx, %rbp
     mov     %rdi, %r10
@@ -569,21 +531,7 @@ mullion_word_invoke:
     lea     -8(%rsp), %r14
     and     $-16, %r14
     mov     %rdx, %r15
-    mov     0(%r15), %rdi
-    mov     8(%r15), %rsi
-    mov     16(%r15), %rdx
-    mov     24(%r15), %rcx
-    mov     32(%r15), %r8
-    mov     40(%r15), %r9
-    mov     48(%r15), %rax
-    movups  64(%r15), %xmm0
-    movups  80(%r15), %xmm1
-    movups  96(%r15), %xmm2
-    movups  112(%r15), %xmm3
-    movups  128(%r15), %xmm4
-    movups  144(%r15), %xmm5
-    movups  160(%r15), %xmm6
-    movups  176(%r15), %xmm7
+    load_arguments %r15
     xor     %r12d, %r12d
     mov     %fs:{CONTROL}(%rbx), %rsp
     jmp     mullion_word_go
@@ -608,21 +556,7 @@ mullion_word_call_host:
     mov     %rax, (%rsp,%r13,8)
     inc     %r13
     jmp     1b
-3:  mov     0(%r12), %rdi
-    mov     8(%r12), %rsi
-    mov     16(%r12), %rdx
-    mov     24(%r12), %rcx
-    mov     32(%r12), %r8
-    mov     40(%r12), %r9
-    mov     48(%r12), %rax
-    movups  64(%r12), %xmm0
-    movups  80(%r12), %xmm1
-    movups  96(%r12), %xmm2
-    movups  112(%r12), %xmm3
-    movups  128(%r12), %xmm4
-    movups  144(%r12), %xmm5
-    movups  160(%r12), %xmm6
-    movups  176(%r12), %xmm7
+3:  load_arguments %r12
     call    *%r11
     mov     %rax, 0(%r12)
     mov     %rdx, 8(%r12)

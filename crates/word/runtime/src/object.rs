@@ -29,6 +29,8 @@ pub struct Block {
     pub bytes: u64,
     /// Which module has it.
     pub module: String,
+    /// Which allocator gave it; none for the C library's ([`FunctionPolicy::allocator`](crate::FunctionPolicy::allocator)).
+    pub allocator: Option<&'static str>,
 }
 
 /// What is at an address. Its text is for reports.
@@ -66,6 +68,7 @@ pub(crate) fn object(core: &Core, address: u64) -> Object {
             address: at,
             bytes: held.bytes,
             module: other.module.name().to_owned(),
+            allocator: Some(held.allocator).filter(|name| !name.is_empty()),
         })
     });
     Object {
@@ -142,12 +145,14 @@ impl fmt::Display for Object {
             address,
             bytes,
             module,
+            allocator,
         } in &self.blocks
         {
-            write!(
-                f,
-                ", a block of {bytes} bytes at {address:#x} that was given to {module}"
-            )?;
+            write!(f, ", a block of {bytes} bytes at {address:#x} that ")?;
+            match allocator {
+                Some(allocator) => write!(f, "{allocator} has given to {module}")?,
+                None => write!(f, "was given to {module}")?,
+            }
         }
         match &self.symbol {
             Some((name, _)) => write!(f, ", {name}"),

@@ -487,7 +487,7 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
             leave_learning(from, import, registers);
             Ok(())
         }
-        policy => leave_by_policy(from, import, policy.as_ref().unwrap_or(&none), registers),
+        policy => leave_by_policy(&from, import, policy.as_ref().unwrap_or(&none), registers),
     };
     if let Some(words) = words {
         words.load();
@@ -518,8 +518,9 @@ fn leave_learning(who: Caller, import: &Import, registers: &mut Registers) {
     unsafe { gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), 16) };
 }
 
+// The caller goes by reference: to copy it waits for what was just written.
 fn leave_by_policy(
-    who: Caller,
+    who: &Caller,
     import: &Import,
     policy: &FunctionPolicy,
     registers: &mut Registers,
@@ -552,7 +553,7 @@ fn leave_by_policy(
     }
     let stacked = match policy.stacked {
         0 => [0; 16],
-        count => read_stacked(count, registers.stacked, Some(who))?,
+        count => read_stacked(count, registers.stacked, Some(*who))?,
     };
     match import.gate {
         // Of another module: it is called by this one, and not by the host, which would be believed.
@@ -587,7 +588,7 @@ fn is_taken_behind(import: &Import, argument: u8) -> bool {
 
 /// Whether the call is to be made; if not, it answers 0.
 fn before_call(
-    who: Caller,
+    who: &Caller,
     import: &Import,
     effect: &Effect,
     allocator: &str,
@@ -622,19 +623,19 @@ fn before_call(
             let bytes = arguments.bytes(size).unwrap_or(0);
             let address = registers.argument(*at);
             if address != 0 && bytes != 0 && !is_taken_behind(import, *at) {
-                hand_over(who, *at, address, bytes)?;
+                hand_over(*who, *at, address, bytes)?;
             }
         }
         Effect::Gives(size) => return Ok(has_room(core, arguments.bytes(size).ok())),
         Effect::Frees(at) => {
-            free(who, import, registers.argument(*at), allocator)?;
+            free(*who, import, registers.argument(*at), allocator)?;
         }
         Effect::Moves(at, size) => {
             if !has_room(core, arguments.bytes(size).ok()) {
                 return Ok(false);
             }
             let address = registers.argument(*at);
-            *moved = free(who, import, address, allocator)?.map(|held| (address, held.bytes));
+            *moved = free(*who, import, address, allocator)?.map(|held| (address, held.bytes));
         }
         Effect::Instance(_) => {}
         Effect::Callback(at) => {

@@ -406,6 +406,23 @@ fn a_block_goes_back_to_its_own_allocator() {
     domain.unload().unwrap();
 }
 
+/// Another module writes into them.
+#[test]
+fn a_report_names_the_allocator_of_a_block() {
+    let ((_host, owner), (_other_host, other)) = (holds(), holds());
+    for (name, said) in [
+        ("get_pool", "that pool has given to holds"),
+        ("get", "that was given to holds"),
+    ] {
+        let block = function::<Fn1>(&owner, name)(64);
+        assert_eq!(function::<Fn2>(&other, "put")(block + 8, 1), 0);
+        let report = other.take_report().expect("it was refused");
+        assert!(report.object.contains(said), "{report}");
+        assert!(report.object.contains("a block of 64 bytes"), "{report}");
+        other.restart().unwrap();
+    }
+}
+
 /// Blocks of both are there again.
 fn return_again(domain: &Domain) {
     for name in ["get", "get_pool"] {

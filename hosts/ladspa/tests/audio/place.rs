@@ -342,6 +342,7 @@ impl Place {
         let (said, ended_well) = self.output(&mut listed);
         assert!(ended_well && said.lines().count() >= 60, "{said}");
         let mut sounds = Vec::new();
+        let trace = self.scratch.path().join("run.mmt");
         for library in [&native, &self.library] {
             let to = self.scratch.path().join("out.wav");
             let mut applied = Command::new("applyplugin");
@@ -352,11 +353,14 @@ impl Place {
                 .args(["delay_1s", "0.3", "0.5"]);
             applied.arg(library).args(["amp_mono", "0.7"]);
             applied.env("MULLION_LADSPA_PATH", &folder);
+            applied.env("MULLION_WORD_TRACE", &trace);
             let (said, ended_well) = self.output(&mut applied);
             assert!(ended_well, "{said}");
             sounds.push(fs::read(&to).expect("written"));
         }
         assert!(sounds[0] == sounds[1] && sounds[0].len() > 10_000);
+        let traced = fs::metadata(&trace).expect("the host has written it");
+        assert!(traced.len() > 100, "{} bytes", traced.len());
         println!(
             "analyseplugin lists {} plug-ins, and applyplugin's sound is the same",
             said.lines().count()

@@ -309,17 +309,21 @@ impl Place {
         assert_eq!(server.run(script), expected, "{name} learns");
         server.run("SHUTDOWN NOSAVE\n");
         drop(server);
-        let server = self.server_with(
-            &[("MULLION_WORD_POLICIES", &learnt)],
-            "walled",
-            &modules,
-            &[],
-        );
+        let trace = self.scratch.path().join(format!("{name}.mmt"));
+        let variables = [
+            ("MULLION_WORD_POLICIES", learnt.as_path()),
+            ("MULLION_WORD_TRACE", trace.as_path()),
+        ];
+        let mut server = self.server_with(&variables, "walled", &modules, &[]);
         assert_eq!(
             server.run(script),
             expected,
             "{name} with what it has learnt"
         );
+        server.run("SHUTDOWN NOSAVE\n");
+        let _ended = server.child.wait();
+        let traced = fs::metadata(&trace).expect("the server has written it");
+        assert!(traced.len() > 100, "{name}: {} bytes", traced.len());
     }
 
     /// What a native module has saved, a walled one loads, and the other way round: by a copy of the process each time.

@@ -1,14 +1,14 @@
-//! What a host's modules were granted and lost, as a trace for the hardware model (docs/model.md).
+//! A supervisor's log, from its beginning, as a trace's file.
 
-use crate::runtime::AuditLog;
-use mullion_mmp::recorder::{ADDRESS_BITS, TraceRecordError, TraceRecorder};
-use mullion_mmp::trace::{Header, TraceWriter};
+use crate::recorder::{ADDRESS_BITS, TraceRecordError, TraceRecorder};
+use crate::trace::{Header, TraceWriter};
+use mullion_supervisor::AuditLog;
 use std::io::{self, Write};
 use thiserror::Error;
 
 /// Why there is no trace.
 #[derive(Debug, Error)]
-pub enum TraceError {
+pub enum LogTraceError {
     /// Decisions at the beginning have made way for later ones: the log had no room for them.
     #[error("the log has lost its first {0} decisions")]
     Cut(u64),
@@ -20,12 +20,12 @@ pub enum TraceError {
     Output(#[from] io::Error),
 }
 
-/// Writes a log that was begun before the first domain ([`Host::start_audit`](crate::runtime::Host::start_audit)) as a
+/// Writes a log that was begun before the first domain (of the word wall: `Host::start_audit`) as a
 /// file for `mullion model run`. `note` says how it came to be, for people.
-pub fn write_trace<W: Write>(log: &AuditLog, note: &str, to: W) -> Result<W, TraceError> {
+pub fn write_trace<W: Write>(log: &AuditLog, note: &str, to: W) -> Result<W, LogTraceError> {
     let lost = log.iter().next().map_or(0, |first| first.number);
     if lost != 0 {
-        return Err(TraceError::Cut(lost));
+        return Err(LogTraceError::Cut(lost));
     }
     let header = Header {
         address_bits: ADDRESS_BITS,
