@@ -32,7 +32,7 @@ pub enum Form {
     Ext2,
     /// By `mkfs.minix` and `fsck.minix`.
     Minix,
-    /// By `mkfs.bfs`, and by [`bfs_is_sound`].
+    /// By `mkfs.bfs`, and by a look at names, inodes and blocks.
     Bfs,
 }
 
