@@ -345,6 +345,44 @@ static void hash(const char *name, unsigned count)
            last ? "done" : "failed");
 }
 
+/* Files in one folder with short names: for file systems that have no others. Or a look at them. */
+static void flat(const char *command, const char *place, unsigned count)
+{
+    static uint8_t want[65536], found[65536];
+    unsigned failed = 0, wrong = 0, files = 0, makes = !strcmp(command, "flat");
+    char path[256], other[256];
+
+    for (unsigned number = 0; number < count; number++) {
+        size_t length = content(want, number);
+        int file;
+
+        snprintf(path, sizeof path, "%s/f%u", place, number);
+        snprintf(other, sizeof other, "%s/g%u", place, number);
+        if (makes) {
+            file = open(path, O_RDWR | O_CREAT, 0644);
+            failed += file < 0 || write(file, want, length) != (ssize_t)length;
+            if (file >= 0)
+                close(file);
+            if (number % 4 == 1)
+                sync();
+            if (number % 4 == 2)
+                failed += rename(path, other) != 0;
+            if (number % 4 == 3)
+                failed += link(path, other) != 0 || unlink(path) != 0;
+            if (number % 8 == 7)
+                failed += unlink(other) != 0;
+        }
+        if (number % 8 == 7)
+            continue;
+        file = open(number % 4 < 2 ? path : other, O_RDONLY);
+        wrong += file < 0 || read(file, found, sizeof found) != (ssize_t)length || memcmp(found, want, length) != 0;
+        if (file >= 0)
+            close(file);
+        files++;
+    }
+    printf("init: %s %s: %u files, %u failed, %u wrong\n", command, place, files, failed, wrong);
+}
+
 static void run(char *line)
 {
     char *command, *first, *second, *third;
@@ -382,6 +420,8 @@ static void run(char *line)
         done(command, first, umount(first) != 0);
     else if ((!strcmp(command, "tree") || !strcmp(command, "look")) && second)
         tree(command, first, atoi(second));
+    else if ((!strcmp(command, "flat") || !strcmp(command, "again")) && second)
+        flat(command, first, atoi(second));
     else if (second && third)
         transfer(command, first, atoi(second), atoi(third));
 }

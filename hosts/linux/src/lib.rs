@@ -12,6 +12,7 @@
 
 mod boot;
 mod disk;
+mod draft;
 mod faults;
 mod keeper;
 mod kernel;
@@ -21,10 +22,12 @@ mod prototypes;
 mod report;
 mod row;
 mod stand;
+mod subject;
 mod trial;
 
 pub use boot::{Boot, archive};
 pub use disk::{ALGORITHMS, Disk, took};
+pub use draft::draft;
 pub use faults::{Fault, KINDS, Kind, inject};
 pub use kernel::{Built, Setup, missing};
 pub use machine::{Instead, Machine, Work};
@@ -33,7 +36,8 @@ pub use prototypes::prototypes;
 pub use report::report;
 pub use row::{Outcome, Row, print};
 pub use stand::stand;
-pub use trial::{End, Trial, Trials, fresh_disk, is_sound, table};
+pub use subject::{Form, SUBJECTS, Subject, fresh_disk, is_sound};
+pub use trial::{End, Trial, Trials, table};
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
 use std::ffi::OsString;

@@ -4,7 +4,7 @@ use crate::boot::Boot;
 use crate::kernel::{Built, Setup, at};
 use crate::modules::{Maker, Module, Protection};
 use crate::row::{Outcome, Row};
-use crate::stand::{RECOVERY, kbuild, stand};
+use crate::stand::{ORDINARY, kbuild, stand};
 use mullion_word_policy::File;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,8 @@ impl<'b> Machine<'b> {
     ) -> Result<Vec<Row>, Setup> {
         fs::create_dir_all(folder).map_err(at(folder))?;
         let mut rows = Vec::new();
-        let mut ordinary = vec![(RECOVERY.0.to_owned(), RECOVERY.1.to_owned())];
+        let own = ORDINARY.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let mut ordinary = own.to_vec();
         for module in self.order(names)? {
             let name = &module.name;
             let place = self.policies.join(name).with_extension("toml");
@@ -164,9 +165,12 @@ impl<'b> Machine<'b> {
             files.push((name, file.unwrap_or_else(|| self.maker.plain(module))));
             script.push_str(&format!("insmod {}\n", module.name));
         }
-        let recovery = folder.map(|folder| folder.join("mullion_recover.ko"));
-        if let Some(recovery) = recovery.filter(|file| file.is_file()) {
-            files.push(("mullion_recover.ko".to_owned(), recovery));
+        for (name, _) in ORDINARY {
+            let name = format!("{name}.ko");
+            let own = folder.map(|folder| folder.join(&name));
+            files.extend(own.filter(|own| own.is_file()).map(|own| (name, own)));
+        }
+        if matches!(instead, Instead::Walled(..)) {
             script.insert_str(0, "insmod mullion_recover\n");
         }
         script.push_str(&work.script);

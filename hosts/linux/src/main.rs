@@ -4,7 +4,8 @@ use mullion_linux::{
     ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
 };
 use mullion_linux::{
-    Row, Setup, Trial, Trials, missing, print, prototypes, report, table, took, tool,
+    Row, SUBJECTS, Setup, Subject, Trial, Trials, draft, missing, print, prototypes, report, table,
+    took, tool,
 };
 use mullion_word_policy::File;
 use std::collections::BTreeMap;
@@ -19,17 +20,19 @@ Makes User-Mode Linux from Debian's linux-source-6.1, and its modules for the wo
 
 Usage: linux-walls kernel [--if-possible]
        linux-walls modules [--protection write|read-write] [MODULE]...
+       linux-walls draft MODULE
        linux-walls types MODULE...
        linux-walls disk [BOOTS]
        linux-walls report [RUNS]
        linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
                        [--script FILE] [--disk FILE]... MODULE...
-       linux-walls faults [--runs N] [--from SEED] [--jobs N] --to FILE
+       linux-walls faults [--module NAME] [--runs N] [--from SEED] [--jobs N] --to FILE
 
 kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
 With --if-possible it says what is missing, and does not fail for that.
 modules makes and verifies modules of that build, and prints a table: all of them
 if none is named, with both protections if none is given.
+draft prints the first policy of a module, for a run that learns: hosts/linux/README.md goes on.
 types prints what the kernel's headers say of the arguments of functions that the policies of
 these modules trust: hosts/linux/kernel.types.
 disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
@@ -38,9 +41,10 @@ report runs workloads on ext2, with the host's programs, in the plain kernel and
 by turns, and prints the least processor time of RUNS runs each (3).
 run boots, loads these modules and those that they need, walled if there is a policy, runs
 the script (hosts/linux/init/init.c has its words), and prints what the console shows.
-faults puts N faults (40), by seeds from SEED (1) on, into ext2's source, runs each in the plain
-kernel and behind the wall, and adds a line for each to FILE. Seeds that FILE has are not
-run again. --jobs runs so many at a time (1). It ends with a table.
+faults puts N faults (40), by seeds from SEED (1) on, into the source of a module (ext2; minix, bfs,
+md5 or lz4_compress), runs each in the plain kernel and behind the wall, and adds a line for
+each to FILE. Seeds that FILE has for this module are not run again. --jobs runs so many at
+a time (1). It ends with a table.
 
 Exit status: 0 if the kernel, or each module, was made, 1 if not, 2 if the command is misused.
 ";
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
             Ok(runs) => measure(runs).map(|()| true),
             Err(_) => return misused("how many runs?"),
         },
+        ["draft", name] => first_policy(&name.replace('-', "_")).map(|()| true),
         ["types", names @ ..] => types(names).map(|()| true),
         ["disk"] => disk(5).map(|()| true),
         ["disk", boots] => match boots.parse() {
@@ -90,7 +95,7 @@ fn main() -> ExitCode {
             Ok(done) => done.map(|()| true),
             Err(what) => return misused(&what),
         },
-        _ => return misused("kernel, modules, types, disk, report, run or faults?"),
+        _ => return misused("kernel, modules, draft, types, disk, report, run or faults?"),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -173,6 +178,26 @@ fn modules(wanted: &Wanted) -> Result<bool, Setup> {
     let _gone = print(&rows, &mut io::stdout().lock());
     let verified = |row: &Row| matches!(row.outcome, Outcome::Verified { .. });
     Ok(rows.iter().all(verified))
+}
+
+/// The policy with which a module's first run learns.
+fn first_policy(name: &str) -> Result<(), Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder: PathBuf = built.build_folder().with_file_name("walled");
+    let maker = Maker::new(&built, &folder)?;
+    let all = maker.modules()?;
+    let found = all.iter().find(|module| module.name == name);
+    let found = found.ok_or_else(|| Setup::Build(format!("there is no module {name}")))?;
+    let row = maker.make(found, Protection::ReadWrite)?;
+    if !matches!(row.outcome, Outcome::Verified { .. }) {
+        return Err(Setup::Build(format!("{name}: {:?}", row.outcome)));
+    }
+    let imports = maker.imports(found, Protection::ReadWrite)?;
+    // A reader that has gone does not change what was found.
+    let _gone = say(&draft(name, &imports));
+    Ok(())
 }
 
 /// Workloads on ext2, plain and walled by turns.
@@ -270,11 +295,17 @@ fn boot(work: &Work, is_plain: bool, protection: Protection, policies: &Path) ->
 /// The outer error is of the words.
 fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
     let (mut runs, mut from, mut to, mut jobs) = (40, 1, None, 1);
+    let mut subject = &SUBJECTS[0];
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().copied().ok_or(format!("{word} what?"));
         let number = |text: &str| text.parse::<u64>().map_err(|why| format!("{text}: {why}"));
         match *word {
+            "--module" => {
+                let found = Subject::named(value()?);
+                subject =
+                    found.ok_or("faults are tried in ext2, minix, bfs, md5 and lz4_compress")?;
+            }
             "--runs" => runs = number(value()?)?,
             "--from" => from = number(value()?)?,
             "--jobs" => jobs = number(value()?)?.max(1),
@@ -283,14 +314,20 @@ fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
         }
     }
     let to = to.ok_or("--to FILE is missing")?;
-    Ok(try_faults(runs, from, jobs, &to))
+    Ok(try_faults(subject, runs, from, jobs, &to))
 }
 
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn try_faults(runs: u64, from: u64, jobs: u64, to: &Path) -> Result<(), Setup> {
+fn try_faults(
+    subject: &'static Subject,
+    runs: u64,
+    from: u64,
+    jobs: u64,
+    to: &Path,
+) -> Result<(), Setup> {
     let io = |cause| Setup::Io(to.to_path_buf(), cause);
     let built = Built::cached()?;
     let built =
@@ -299,13 +336,19 @@ fn try_faults(runs: u64, from: u64, jobs: u64, to: &Path) -> Result<(), Setup> {
     // Beside the modules of the sources as they are.
     let own = folder.with_file_name("faults");
     let machine = Machine::new(&built, &own, &Machine::own_policies())?;
-    let trials = Trials::new(&built, &machine, &library()?, &own);
+    let trials = Trials::new(&built, &machine, subject, &library()?, &own);
     let known = std::fs::read_to_string(to).unwrap_or_default();
     let mut file = std::fs::File::options();
     let file = file.create(true).append(true).open(to).map_err(io)?;
     let seed_of = |line: &str| line.split(' ').next().and_then(|seed| seed.parse().ok());
+    // A line names its module: `7 branch ext2/dir.c:88 ...`, or `8 - ext2`.
+    let is_ours = |line: &&str| {
+        let place = line.split(' ').nth(2).unwrap_or_default();
+        place.split('/').next() == Some(subject.module)
+    };
     let known: BTreeMap<u64, String> = known
         .lines()
+        .filter(is_ours)
         .filter_map(|line| Some((seed_of(line)?, line.to_owned())))
         .collect();
     let state = Mutex::new((from, 0, known, file));
@@ -327,7 +370,7 @@ fn try_faults(runs: u64, from: u64, jobs: u64, to: &Path) -> Result<(), Setup> {
             };
             let line = match trials.run(seed, Protection::ReadWrite)? {
                 Some(trial) => trial.to_string(),
-                None => format!("{seed} -"),
+                None => format!("{seed} - {}", subject.module),
             };
             let (_, done, known, file) = &mut *lock(&state);
             *done -= u64::from(Trial::parse(&line).is_none());

@@ -254,6 +254,18 @@ impl<'b> Maker<'b> {
         Ok(row(outcome(bytes)))
     }
 
+    /// The functions that a module imports, once it has been made.
+    ///
+    /// # Errors
+    /// It was not made, or the verifier does not accept it.
+    pub fn imports(&self, module: &Module, protection: Protection) -> Result<Vec<String>, Setup> {
+        let place = self.place(module, protection);
+        let bytes = fs::read(&place).map_err(at(&place))?;
+        let verified = verify(bytes);
+        let verified = verified.map_err(|why| Setup::Build(format!("{}: {why}", module.name)))?;
+        Ok(verified.imports().to_vec())
+    }
+
     fn command(&self, object: &str) -> Result<Option<Compilation>, Setup> {
         let path = Path::new(object);
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -24,11 +24,14 @@ pub fn stand(maker: &Maker<'_>, module: &Module, file: &File) -> Result<String, 
     Ok(text(&module.name, &exports))
 }
 
-/// The module for recovery, and its source.
-pub(crate) const RECOVERY: (&str, &str) = (
-    "mullion_recover",
-    include_str!("../patch/mullion_recover.c"),
-);
+/// The modules for recovery and for calls of libraries, and their sources.
+pub(crate) const ORDINARY: [(&str, &str); 2] = [
+    (
+        "mullion_recover",
+        include_str!("../patch/mullion_recover.c"),
+    ),
+    ("mullion_try", include_str!("../patch/mullion_try.c")),
+];
 
 /// Makes ordinary modules of one source each, by name and text, into the folder. Those that were made already are not made
 /// again.

@@ -1,13 +1,13 @@
-//! Runs faults in a file system: plain and walled, the same work on the same disk, and a look at the disk afterwards.
+//! Runs faults in a module: plain and walled, the same work on the same disk, and a look at the disk afterwards.
 
 use crate::faults::{KINDS, Kind, inject};
 use crate::kernel::{Built, Setup, at};
 use crate::machine::{Instead, Machine, Work};
 use crate::modules::Protection;
+use crate::subject::Subject;
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// What came of a run, in the classes of Mondrix's Table 3.
@@ -19,7 +19,7 @@ pub enum End {
     Hang,
     /// It ended with a panic.
     Panic,
-    /// It ended well, and the disk is not sound.
+    /// It ended well, and the disk is not sound, or what was written was not read back.
     Corrupted,
     /// It ended well, and files in memory, which are no matter of the module's, are wrong.
     Others,
@@ -60,7 +60,7 @@ pub struct Trial {
     pub seed: u64,
     /// Its kind.
     pub kind: Kind,
-    /// Where it is.
+    /// Where it is: `ext2/dir.c:88`.
     pub place: String,
     /// Without the wall.
     pub plain: End,
@@ -142,30 +142,32 @@ pub fn table(trials: &[Trial]) -> String {
 pub struct Trials<'b> {
     built: &'b Built,
     machine: &'b Machine<'b>,
+    subject: &'static Subject,
     library: PathBuf,
     folder: PathBuf,
 }
 
-/// The work: files are made, the disk is mounted again, and the files are looked at. Files in memory were there before and are
-/// there afterwards. Then another disk, with a module that may have been loaded again.
-const WORK: &str = "tree /dev 4\nmount ext2 /dev/ubda /mnt\ntree /mnt 6\nmore /mnt\numount /mnt\n\
-                    mount ext2 /dev/ubda /mnt\nlook /mnt 6\numount /mnt\nlook /dev 4\nrest more\n\
-                    mount ext2 /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod ext2\nlook /dev 4\n";
-const MODULE: &str = "ext2";
 /// A run takes less than two seconds. The wall gives a call ten, and a loop without end may be met in each of three mounts.
 const PATIENCE: Duration = Duration::from_secs(150);
 const BUSY: Duration = Duration::from_secs(45);
 const BUSY_PLAINLY: Duration = Duration::from_secs(10);
 
 impl<'b> Trials<'b> {
-    /// In a folder of their own.
+    /// Of one module, in a folder of their own.
     #[must_use]
-    pub fn new(built: &'b Built, machine: &'b Machine<'b>, library: &Path, folder: &Path) -> Self {
+    pub fn new(
+        built: &'b Built,
+        machine: &'b Machine<'b>,
+        subject: &'static Subject,
+        library: &Path,
+        folder: &Path,
+    ) -> Self {
         Trials {
             built,
             machine,
+            subject,
             library: library.to_path_buf(),
-            folder: folder.to_path_buf(),
+            folder: folder.join(subject.module),
         }
     }
 
@@ -188,8 +190,9 @@ impl<'b> Trials<'b> {
         protection: Protection,
         work: &Path,
     ) -> Result<Option<Trial>, Setup> {
-        let from = self.built.tree().join("fs").join(MODULE);
-        let objects = self.machine.objects(MODULE)?;
+        let module = self.subject.module;
+        let from = self.built.tree().join(self.subject.folder);
+        let objects = self.machine.objects(module)?;
         let mut names: Vec<String> = objects.iter().map(|o| o.replace(".o", ".c")).collect();
         names.sort();
         let read = |name: &String| {
@@ -206,12 +209,12 @@ impl<'b> Trials<'b> {
         fs::write(&changed, &fault.text).map_err(at(&changed))?;
         let ending = format!("/{}", names[number]);
         let mut source = |path: &str| path.ends_with(&ending).then(|| changed.clone());
-        if self.machine.plain(MODULE, &plain, &mut source)?.is_none() {
+        if self.machine.plain(module, &plain, &mut source)?.is_none() {
             return Ok(None);
         }
         let made = self
             .machine
-            .wall(&[MODULE.to_owned()], protection, &walled, &mut source);
+            .wall(&self.subject.modules(), protection, &walled, &mut source);
         // Code with addresses of 32 bits is refused when it is made, so there is nothing to compare.
         if matches!(&made, Err(Setup::Build(why)) if why.contains("NotMade")) {
             return Ok(None);
@@ -222,7 +225,7 @@ impl<'b> Trials<'b> {
         Ok(Some(Trial {
             seed,
             kind: fault.kind,
-            place: format!("{}:{}", names[number], fault.line),
+            place: format!("{module}/{}:{}", names[number], fault.line),
             plain: plain.end,
             walled: walled.end,
             caught: walled.caught,
@@ -231,13 +234,19 @@ impl<'b> Trials<'b> {
     }
 
     fn boot(&self, name: &str, instead: Instead<'_>, work: &Path) -> Result<Ended, Setup> {
-        let (disk, other) = (work.join("disk"), work.join("other"));
-        fresh_disk(&disk)?;
-        fresh_disk(&other)?;
+        let disks: Vec<PathBuf> = self
+            .subject
+            .disks
+            .iter()
+            .map(|one| work.join(one))
+            .collect();
+        for disk in &disks {
+            self.subject.form.make(disk)?;
+        }
         let what = Work {
-            modules: vec![MODULE.to_owned()],
-            script: WORK.to_owned(),
-            disks: vec![disk.clone(), other],
+            modules: self.subject.modules(),
+            script: self.subject.script.to_owned(),
+            disks: disks.clone(),
             patience: Some(PATIENCE),
             busy: Some(match instead {
                 Instead::Walled(..) => BUSY,
@@ -251,8 +260,11 @@ impl<'b> Trials<'b> {
         if said.contains("policy: ") {
             return Err(Setup::Build(said));
         }
-        let is_sound = is_sound(&disk)?;
-        Ok(Ended::read(&said, is_sound))
+        let is_sound = match disks.first() {
+            Some(disk) => self.subject.form.is_sound(disk)?,
+            None => self.subject.is_right(&said),
+        };
+        Ok(Ended::read(self.subject.module, &said, is_sound))
     }
 }
 
@@ -265,7 +277,7 @@ struct Ended {
 
 impl Ended {
     /// By its console, and by whether the disk is sound.
-    fn read(said: &str, is_sound: bool) -> Ended {
+    fn read(module: &str, said: &str, is_sound: bool) -> Ended {
         let is_whole = said.contains("init: ends");
         let others = "init: look /dev: 16 files, 0 failed, 0 wrong";
         let end = if said.contains("Kernel panic") || said.contains("Segfault with no mm") {
@@ -279,7 +291,7 @@ impl Ended {
         } else {
             End::Corrupted
         };
-        let begin = format!("mullion: {MODULE}: ");
+        let begin = format!("mullion: {module}: ");
         let report = said.lines().find_map(|line| line.split_once(&begin));
         let words = |line: &str| {
             let mut words = line.split([' ', '+']);
@@ -288,7 +300,7 @@ impl Ended {
             format!("{kind}:{place}")
         };
         let caught = report.map(|(_, line)| words(line));
-        let again = said.contains(&format!("mullion: {MODULE} is loaded again"));
+        let again = said.contains(&format!("mullion: {module} is loaded again"));
         let goes_on = caught.is_some() && again && matches!(end, End::None | End::Corrupted);
         Ended {
             end,
@@ -297,44 +309,6 @@ impl Ended {
         }
     }
 }
-/// An empty file system of 8 MiB.
-///
-/// # Errors
-/// `mke2fs` is not here, or fails.
-pub fn fresh_disk(disk: &Path) -> Result<(), Setup> {
-    let file = fs::File::create(disk).map_err(at(disk))?;
-    file.set_len(8 << 20).map_err(at(disk))?;
-    let mut make = Command::new("mke2fs");
-    make.args(["-q", "-F", "-t", "ext2", "-b", "1024"])
-        .arg(disk);
-    make.env("PATH", programs());
-    let status = make.status().map_err(at(Path::new("mke2fs")))?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(Setup::Build("mke2fs fails".into())),
-    }
-}
-
-/// Whether `e2fsck` finds nothing wrong.
-///
-/// # Errors
-/// It is not here.
-pub fn is_sound(disk: &Path) -> Result<bool, Setup> {
-    let mut check = Command::new("e2fsck");
-    check.arg("-fn").arg(disk).env("PATH", programs());
-    check
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let status = check.status().map_err(at(Path::new("e2fsck")))?;
-    Ok(status.success())
-}
-
-/// Users may not have the administrators' programs in their path.
-fn programs() -> String {
-    let own = std::env::var("PATH").unwrap_or_default();
-    format!("{own}:/usr/sbin:/sbin")
-}
 
 #[cfg(test)]
 mod tests {
@@ -342,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_line_is_read_as_it_was_written() {
-        let line = "7 bit-of-pointer dir.c:88 panic none Access:ext2_readdir goes-on";
+        let line = "7 bit-of-pointer ext2/dir.c:88 panic none Access:ext2_readdir goes-on";
         let trial = Trial::parse(line).expect("a trial");
         assert_eq!(trial.to_string(), line);
         assert!(Trial::parse("8 -").is_none());
@@ -354,17 +328,17 @@ mod tests {
     fn a_boot_is_read() {
         let whole = "init: look /dev: 16 files, 0 failed, 0 wrong, 7 us\n".repeat(2);
         let whole = format!("{whole}init: ends\n");
-        assert_eq!(Ended::read(&whole, true).end, End::None);
-        assert_eq!(Ended::read(&whole, false).end, End::Corrupted);
-        assert_eq!(Ended::read("init: begins", true).end, End::Hang);
+        assert_eq!(Ended::read("ext2", &whole, true).end, End::None);
+        assert_eq!(Ended::read("ext2", &whole, false).end, End::Corrupted);
+        assert_eq!(Ended::read("ext2", "init: begins", true).end, End::Hang);
         let others = whole.replace("0 wrong", "1 wrong");
-        assert_eq!(Ended::read(&others, true).end, End::Others);
+        assert_eq!(Ended::read("ext2", &others, true).end, End::Others);
         let caught =
             format!("mullion: ext2: Access in ext2_get_inode+0x1f (0x1, inode.c:7)\n{whole}");
-        let ended = Ended::read(&caught, true);
+        let ended = Ended::read("ext2", &caught, true);
         assert_eq!(ended.caught.as_deref(), Some("Access:ext2_get_inode"));
         assert!(!ended.goes_on);
         let again = format!("{caught}mullion: ext2 is loaded again\n");
-        assert!(Ended::read(&again, true).goes_on);
+        assert!(Ended::read("ext2", &again, true).goes_on);
     }
 }

@@ -4,12 +4,13 @@
 //! `make linux`: without it this test says so, and `MULLION_REQUIRE_LINUX` makes that a failure.
 
 use mullion_linux::{
-    ALGORITHMS, Built, Disk, End, Instead, Machine, Protection, Trial, Trials, Work, fresh_disk,
-    is_sound, table, tool,
+    ALGORITHMS, Boot, Built, Disk, End, Instead, Machine, Protection, SUBJECTS, Trial, Trials,
+    Work, fresh_disk, is_sound, table, tool,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 /// A page that begins with it is the changed compressor's sign.
 const MARK: char = '!';
@@ -39,7 +40,12 @@ fn main() -> ExitCode {
         );
         return ExitCode::SUCCESS;
     };
+    if std::env::args().nth(1).as_deref() == Some(SPINS) {
+        spin(&built);
+        return ExitCode::SUCCESS;
+    }
     let scratch = tempfile::tempdir().expect("a temporary directory");
+    a_machine_ends_with_the_process_that_started_it(&scratch.path().join("spins"));
     let disk = Disk::new(&built, &scratch.path().join("made")).expect("a build");
     plain_modules_work(&disk);
     for algorithm in ALGORITHMS {
@@ -50,6 +56,9 @@ fn main() -> ExitCode {
     let machine = Machine::new(&built, &made, &Machine::own_policies()).expect("a build");
     hashes_and_ciphers_pass_the_kernel_s_own_tests(&machine, &scratch.path().join("crypto"));
     a_file_system_does_its_work(&machine, &scratch.path().join("ext2"));
+    a_file_system_does_as_without_a_wall(&machine, &scratch.path().join("minix"));
+    a_file_system_with_one_folder_does_its_work(&machine, &scratch.path().join("bfs"));
+    checksums_are_what_is_published(&machine, &scratch.path().join("checksums"));
     a_file_system_that_stores_elsewhere_is_stopped(&machine, &scratch.path().join("stops"));
     a_file_system_is_loaded_again_while_the_machine_goes_on(
         &machine,
@@ -60,6 +69,63 @@ fn main() -> ExitCode {
     faults_are_caught_and_survived(&built, &machine, scratch.path());
     println!("the kernel boots, and its walled modules work");
     ExitCode::SUCCESS
+}
+
+/// With this argument the program boots a machine whose program works for a minute.
+const SPINS: &str = "--spins";
+
+fn spin(built: &Built) {
+    let script = "mount hostfs none /host\nmount devtmpfs none /host/dev\n\
+                  shell timeout 60 sh -c 'while :; do :; done'\n";
+    let boot = Boot {
+        script: script.to_owned(),
+        ..Boot::default()
+    };
+    boot.run(built).expect("a boot");
+}
+
+/// The kernel, and the process of the program that it runs, go when the process that has started them is killed.
+fn a_machine_ends_with_the_process_that_started_it(folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder");
+    let program = std::env::current_exe().expect("this program");
+    let mut starter = Command::new(program);
+    starter.arg(SPINS).env("TMPDIR", folder);
+    let mut starter = starter.spawn().expect("a process");
+    // The kernel's command line, which all of them have, names the folder.
+    wait_until("a program works", || {
+        processes_with(folder).into_iter().any(works)
+    });
+    starter.kill().expect("a signal");
+    starter.wait().expect("its end");
+    wait_until("they are gone", || processes_with(folder).is_empty());
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(50), "not so: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The processes on whose command line the folder is.
+fn processes_with(folder: &Path) -> Vec<u32> {
+    let folder = folder.to_string_lossy().into_owned();
+    let all = fs::read_dir("/proc").expect("/proc");
+    let numbers = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_one = |process: &u32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&folder)
+    };
+    numbers.filter(is_one).collect()
+}
+
+/// Whether a process has worked for a second.
+fn works(process: u32) -> bool {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let rest = text.rsplit(')').next().unwrap_or_default();
+    let ticks = rest.split_whitespace().nth(11);
+    ticks.is_some_and(|ticks| ticks.parse::<u64>().is_ok_and(|ticks| ticks > 100))
 }
 
 fn plain_modules_work(disk: &Disk<'_>) {
@@ -205,6 +271,102 @@ fn a_file_system_does_its_work(machine: &Machine<'_>, folder: &Path) {
     assert!(is_sound(&disk).expect("e2fsck"), "{said}");
 }
 
+/// The file system of Minix has no flags of files, in either kernel: all else of that work is done.
+fn a_file_system_does_as_without_a_wall(machine: &Machine<'_>, folder: &Path) {
+    let place = folder.join("walled");
+    fs::create_dir_all(&place).expect("a folder");
+    let disk = folder.join("disk");
+    let work = Work {
+        modules: vec!["minix".to_owned()],
+        script: "mount minix /dev/ubda /mnt\ntree /mnt 6\nmore /mnt\numount /mnt\n\
+                 mount minix /dev/ubda /mnt\nlook /mnt 6\numount /mnt\nrmmod minix\n"
+            .to_owned(),
+        disks: vec![disk.clone()],
+        ..Work::default()
+    };
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, &place, &mut |_| None);
+    assert_eq!(walled.expect("modules").len(), 1);
+    let library = library();
+    for instead in [Instead::Nothing, Instead::Walled(&place, &library)] {
+        let file = fs::File::create(&disk).expect("a file");
+        file.set_len(8 << 20).expect("its length");
+        let mut make = Command::new("mkfs.minix");
+        make.args(["-n", "30"]).arg(&disk).stdout(Stdio::null());
+        make.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+        assert!(make.status().expect("mkfs.minix").success());
+        let said = machine.boot(&work, instead).expect("a boot");
+        expect(
+            &said,
+            &[
+                "init: tree /mnt: 24 files, 0 failed, 0 wrong",
+                "init: more /mnt: 2 failed",
+                "init: look /mnt: 24 files, 0 failed, 0 wrong",
+                "init: rmmod minix: done",
+                "init: ends",
+            ],
+        );
+        assert!(!said.contains(" in minix_"), "{said}");
+    }
+}
+
+fn a_file_system_with_one_folder_does_its_work(machine: &Machine<'_>, folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder");
+    let disk = folder.join("disk");
+    let file = fs::File::create(&disk).expect("a file");
+    file.set_len(4 << 20).expect("its length");
+    let mut make = Command::new("mkfs.bfs");
+    make.arg(&disk).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+    assert!(make.status().expect("mkfs.bfs").success());
+    let work = Work {
+        modules: vec!["bfs".to_owned()],
+        script: "mount bfs /dev/ubda /mnt\nflat /mnt 40\nlist /mnt\numount /mnt\n\
+                 mount bfs /dev/ubda /mnt\nagain /mnt 40\numount /mnt\nrmmod bfs\n"
+            .to_owned(),
+        disks: vec![disk],
+        ..Work::default()
+    };
+    let place = folder.join("walled");
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, &place, &mut |_| None);
+    assert_eq!(walled.expect("modules").len(), 1);
+    let said = machine.boot(&work, Instead::Walled(&place, &library()));
+    let said = said.expect("a boot");
+    expect(
+        &said,
+        &[
+            "mullion: bfs is at",
+            "init: flat /mnt: 35 files, 0 failed, 0 wrong",
+            "init: list /mnt: 37 names, done",
+            "init: again /mnt: 35 files, 0 failed, 0 wrong",
+            "init: rmmod bfs: done",
+            "init: ends",
+        ],
+    );
+    assert!(!said.contains(" in bfs_"), "{said}");
+}
+
+/// Five libraries that nothing else in the kernel calls, each behind its wall, and an ordinary module that calls them.
+fn checksums_are_what_is_published(machine: &Machine<'_>, folder: &Path) {
+    const LIBRARIES: [&str; 5] = ["crc4", "crc7", "crc8", "crc64", "crc_itu_t"];
+    let work = Work {
+        modules: LIBRARIES.map(str::to_owned).into(),
+        script: "insmod mullion_try\n".to_owned(),
+        ..Work::default()
+    };
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut |_| None);
+    assert_eq!(walled.expect("modules").len(), LIBRARIES.len());
+    let said = machine.boot(&work, Instead::Walled(folder, &library()));
+    let said = said.expect("a boot");
+    expect(
+        &said,
+        &[
+            "mullion: checksums: crc4 crc7 crc8 crc64 crc-itu-t\n",
+            "init: insmod mullion_try: done",
+            "init: ends",
+        ],
+    );
+    assert_eq!(said.matches(" is at 0x").count(), LIBRARIES.len(), "{said}");
+}
+
 /// A file system whose lookups write to a variable of the kernel is stopped when it first does.
 fn a_file_system_that_stores_elsewhere_is_stopped(machine: &Machine<'_>, folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");
@@ -342,7 +504,7 @@ fn every_module_is_loaded_in_one_boot(machine: &Machine<'_>, folder: &Path) {
     };
     let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut |_| None);
     let walled = walled.expect("modules").len();
-    assert!(walled >= 47, "{walled}");
+    assert!(walled >= 53, "{walled}");
     let said = machine.boot(&work, Instead::Walled(folder, &library()));
     let said = said.expect("a boot");
     let loaded = |name: &String| said.contains(&format!("init: insmod {name}: done"));
@@ -360,21 +522,37 @@ fn every_module_is_loaded_in_one_boot(machine: &Machine<'_>, folder: &Path) {
 
 /// The first faults of `linux-walls faults`: whatever they do without a wall, the walled kernel comes to its end.
 fn faults_are_caught_and_survived(built: &Built, machine: &Machine<'_>, folder: &Path) {
-    let trials = Trials::new(built, machine, &library(), &folder.join("faults"));
-    let run = |seed| trials.run(seed, Protection::ReadWrite).expect("a run");
-    let ran: Vec<Trial> = SEEDS.into_iter().filter_map(run).collect();
-    let text = table(&ran);
-    assert_eq!(ran.len(), SEEDS.len(), "{text}");
+    let mut ran = Vec::new();
+    for (subject, seeds) in SUBJECTS.iter().zip(SEEDS) {
+        let folder = folder.join("faults");
+        let trials = Trials::new(built, machine, subject, &library(), &folder);
+        let run = |seed| trials.run(seed, Protection::ReadWrite).expect("a run");
+        let before = ran.len();
+        ran.extend(seeds.into_iter().filter_map(run));
+        assert_eq!(ran.len() - before, seeds.len(), "{}", subject.module);
+    }
+    let lines: Vec<String> = ran.iter().map(Trial::to_string).collect();
+    let text = format!("{}\n{}", lines.join("\n"), table(&ran));
     let caught = |trial: &&Trial| trial.caught.is_some();
-    assert!(ran.iter().filter(caught).all(|one| one.goes_on), "{text}");
-    assert!(ran.iter().filter(caught).count() >= 2, "{text}");
+    // Only `md5` fails the kernel's own test each time, and is not there then.
+    let is_there = |trial: &Trial| trial.goes_on || trial.place.starts_with("md5/");
+    assert!(ran.iter().filter(caught).all(is_there), "{text}");
+    let count = |end| ran.iter().filter(|one| one.plain == end).count();
+    assert!(count(End::Panic) >= 2 && count(End::Hang) >= 2, "{text}");
+    assert!(ran.iter().filter(caught).count() >= 6, "{text}");
     let ends = |trial: &Trial| matches!(trial.walled, End::None | End::Corrupted);
     assert!(ran.iter().all(ends), "{text}");
-    assert!(ran.iter().any(|one| one.plain == End::Hang), "{text}");
+    println!("{} faults:\n{}", ran.len(), table(&ran));
 }
 
-/// Some that do harm, and some that do none.
-const SEEDS: [u64; 5] = [1, 8, 15, 16, 22];
+/// Of each module: some that do harm, and some that do none.
+const SEEDS: [[u64; 8]; 5] = [
+    [1, 4, 8, 9, 11, 15, 16, 22],
+    [1, 2, 3, 4, 5, 7, 8, 9],
+    [1, 2, 3, 4, 5, 7, 8, 9],
+    [1, 3, 4, 5, 7, 8, 9, 13],
+    [1, 3, 4, 7, 8, 9, 13, 14],
+];
 
 /// The changed compressor as an ordinary module.
 fn plainly(built: &Built, folder: &Path, changed: &Path) -> PathBuf {

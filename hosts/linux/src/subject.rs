@@ -1,0 +1,250 @@
+//! Modules whose faults are tried, and what each does meanwhile.
+//!
+//! Files in memory (`/dev`) are no matter of any of these modules. They are made first, and looked at twice: before a module that
+//! was ended has been loaded again, and at the end.
+
+use crate::kernel::{Setup, at};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A module and its work.
+#[derive(Debug)]
+pub struct Subject {
+    /// Its name.
+    pub module: &'static str,
+    /// Where the kernel's tree has its sources.
+    pub(crate) folder: &'static str,
+    /// What is loaded, in this order.
+    loaded: &'static [&'static str],
+    /// The form of its disks.
+    pub(crate) form: Form,
+    /// The disks: the first one is looked at afterwards.
+    pub(crate) disks: &'static [&'static str],
+    /// In the first program's words.
+    pub(crate) script: &'static str,
+}
+
+/// How disks are made, and looked at.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// By `mke2fs` and `e2fsck`.
+    Ext2,
+    /// By `mkfs.minix` and `fsck.minix`.
+    Minix,
+    /// By `mkfs.bfs`, and by a look at names, inodes and blocks.
+    Bfs,
+}
+
+const TWO: &[&str] = &["disk", "other"];
+
+/// All of them.
+pub static SUBJECTS: [Subject; 5] = [
+    Subject {
+        module: "ext2",
+        folder: "fs/ext2",
+        loaded: &["ext2"],
+        form: Form::Ext2,
+        disks: TWO,
+        script: "tree /dev 4\nmount ext2 /dev/ubda /mnt\ntree /mnt 6\nmore /mnt\numount /mnt\n\
+                 mount ext2 /dev/ubda /mnt\nlook /mnt 6\numount /mnt\nlook /dev 4\nrest more\n\
+                 mount ext2 /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod ext2\nlook /dev 4\n",
+    },
+    Subject {
+        module: "minix",
+        folder: "fs/minix",
+        loaded: &["minix"],
+        form: Form::Minix,
+        disks: TWO,
+        script: "tree /dev 4\nmount minix /dev/ubda /mnt\ntree /mnt 6\nmore /mnt\numount /mnt\n\
+                 mount minix /dev/ubda /mnt\nlook /mnt 6\numount /mnt\nlook /dev 4\nrest more\n\
+                 mount minix /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod minix\nlook /dev 4\n",
+    },
+    Subject {
+        module: "bfs",
+        folder: "fs/bfs",
+        loaded: &["bfs"],
+        form: Form::Bfs,
+        disks: TWO,
+        script: "tree /dev 4\nmount bfs /dev/ubda /mnt\nflat /mnt 24\nlist /mnt\numount /mnt\n\
+                 mount bfs /dev/ubda /mnt\nagain /mnt 24\numount /mnt\nlook /dev 4\nrest more\n\
+                 mount bfs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod bfs\nlook /dev 4\n",
+    },
+    Subject {
+        module: "md5",
+        folder: "crypto",
+        loaded: &["cryptomgr", "md5", "algif_hash"],
+        form: Form::Ext2,
+        disks: &[],
+        script: "tree /dev 4\nhash md5 60\nlook /dev 4\nrest more\nhash md5 9\nlook /dev 4\n",
+    },
+    Subject {
+        module: "lz4_compress",
+        folder: "lib/lz4",
+        loaded: &["cryptomgr", "lz4", "zram"],
+        form: Form::Ext2,
+        disks: &[],
+        script: "tree /dev 4\nset /sys/block/zram0/comp_algorithm lz4\nset /sys/block/zram0/disksize 8M\n\
+                 fill /dev/zram0 1024 1\ncheck /dev/zram0 1024 1\nlook /dev 4\nrest more\n\
+                 set /sys/block/zram0/reset 1\nset /sys/block/zram0/comp_algorithm lz4\n\
+                 set /sys/block/zram0/disksize 8M\nfill /dev/zram0 512 7\ncheck /dev/zram0 512 7\nlook /dev 4\n",
+    },
+];
+
+impl Subject {
+    /// By its module's name.
+    #[must_use]
+    pub fn named(module: &str) -> Option<&'static Subject> {
+        SUBJECTS.iter().find(|one| one.module == module)
+    }
+
+    /// What is loaded.
+    pub(crate) fn modules(&self) -> Vec<String> {
+        self.loaded.iter().map(|one| (*one).to_owned()).collect()
+    }
+
+    /// Whether no result of a module without disks is wrong. A result that is missing is not wrong.
+    pub(crate) fn is_right(&self, said: &str) -> bool {
+        let results = ["init: hash ", "init: check "];
+        let mut lines = said
+            .lines()
+            .filter(|line| results.iter().any(|one| line.starts_with(one)));
+        lines.all(|line| line.contains(", 0 wrong"))
+    }
+}
+
+impl Form {
+    /// An empty file system of some MiB.
+    pub(crate) fn make(self, disk: &Path) -> Result<(), Setup> {
+        match self {
+            Form::Ext2 => fresh_disk(disk),
+            Form::Minix => fresh(disk, 8, &["mkfs.minix", "-n", "30"]),
+            Form::Bfs => fresh(disk, 4, &["mkfs.bfs"]),
+        }
+    }
+
+    pub(crate) fn is_sound(self, disk: &Path) -> Result<bool, Setup> {
+        match self {
+            Form::Ext2 => is_sound(disk),
+            Form::Minix => finds_nothing(disk, &["fsck.minix", "-f"]),
+            Form::Bfs => Ok(bfs_is_sound(&fs::read(disk).map_err(at(disk))?)),
+        }
+    }
+}
+
+/// An empty file system of 8 MiB.
+///
+/// # Errors
+/// `mke2fs` is not here, or fails.
+pub fn fresh_disk(disk: &Path) -> Result<(), Setup> {
+    fresh(disk, 8, &["mke2fs", "-q", "-F", "-t", "ext2", "-b", "1024"])
+}
+
+/// Whether `e2fsck` finds nothing wrong.
+///
+/// # Errors
+/// It is not here.
+pub fn is_sound(disk: &Path) -> Result<bool, Setup> {
+    finds_nothing(disk, &["e2fsck", "-fn"])
+}
+
+fn fresh(disk: &Path, mebibytes: u64, words: &[&str]) -> Result<(), Setup> {
+    let file = fs::File::create(disk).map_err(at(disk))?;
+    file.set_len(mebibytes << 20).map_err(at(disk))?;
+    let mut make = program(words);
+    let made = make.arg(disk).stdout(Stdio::null()).status();
+    match made.map_err(at(Path::new(words[0])))?.success() {
+        true => Ok(()),
+        false => Err(Setup::Build(format!("{} fails", words[0]))),
+    }
+}
+
+fn finds_nothing(disk: &Path, words: &[&str]) -> Result<bool, Setup> {
+    let mut check = program(words);
+    check.arg(disk).stdout(Stdio::null()).stderr(Stdio::null());
+    let found = check.status().map_err(at(Path::new(words[0])))?;
+    Ok(found.success())
+}
+
+/// Users may not have the administrators' programs in their path.
+fn program(words: &[&str]) -> Command {
+    let own = std::env::var("PATH").unwrap_or_default();
+    let mut program = Command::new(words[0]);
+    program.args(&words[1..]).stdin(Stdio::null());
+    program.env("PATH", format!("{own}:/usr/sbin:/sbin"));
+    program
+}
+
+/// Whether each name of the only folder leads to an inode, and no two files have a block in common. There is no program for that.
+fn bfs_is_sound(disk: &[u8]) -> bool {
+    const BLOCK: usize = 512;
+    let word = |at: usize| {
+        let bytes = disk.get(at..at + 4)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize)
+    };
+    let check = || -> Option<bool> {
+        let (first, last) = (word(4)?, word(8)?);
+        let inode = |number: usize| {
+            let at = BLOCK + number.checked_sub(2)? * 64;
+            let own = disk.get(at..at + 2)?;
+            let is_it = usize::from(u16::from_le_bytes([own[0], own[1]])) == number;
+            (at + 64 <= first && is_it).then_some(at)
+        };
+        let root = inode(2)?;
+        let (from, to) = (word(root + 4)? * BLOCK, word(root + 12)?);
+        let mut taken = vec![(word(root + 4)?, word(root + 8)?)];
+        let mut seen = std::collections::BTreeSet::new();
+        for entry in disk.get(from..=to)?.chunks_exact(16) {
+            let number = usize::from(u16::from_le_bytes([entry[0], entry[1]]));
+            // `.` and `..` are the folder itself.
+            if number == 0 || number == 2 || !seen.insert(number) {
+                continue;
+            }
+            let at = inode(number)?;
+            let (start, end, offset) = (word(at + 4)?, word(at + 8)?, word(at + 12)?);
+            // A file without blocks begins at 0.
+            if start != 0 {
+                let is_within = start <= end && end * BLOCK <= last && offset / BLOCK <= end;
+                if !is_within || start * BLOCK < first {
+                    return Some(false);
+                }
+                taken.push((start, end));
+            }
+        }
+        taken.sort_unstable();
+        Some(taken.windows(2).all(|two| two[0].1 < two[1].0))
+    };
+    check().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_right_or_wrong() {
+        let md5 = Subject::named("md5").expect("a subject");
+        let right = "init: hash md5: 60 digests, 0 failed, 0 wrong, the last done\n";
+        assert!(md5.is_right(right));
+        assert!(md5.is_right(&right.replace("0 failed", "9 failed")));
+        assert!(!md5.is_right(&right.replace("0 wrong", "3 wrong")));
+        let written = "init: fill /dev/zram0: 64 KiB, 0 failed, 0 wrong, 7 us\n";
+        let read = "init: check /dev/zram0: 64 KiB, 0 failed, 1 wrong, 7 us\n";
+        assert!(md5.is_right(written));
+        assert!(!md5.is_right(&[written, read].concat()));
+    }
+
+    #[test]
+    fn a_fresh_disk_is_sound_and_a_changed_one_is_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (form, at) in [(Form::Ext2, 2048), (Form::Minix, 2048), (Form::Bfs, 512)] {
+            let disk = folder.path().join("disk");
+            form.make(&disk).expect("a disk");
+            assert!(form.is_sound(&disk).expect("a look"), "{form:?}");
+            let mut bytes = fs::read(&disk).expect("the disk");
+            bytes[at..at + 64].fill(0xa5);
+            fs::write(&disk, bytes).expect("the disk");
+            assert!(!form.is_sound(&disk).expect("a look"), "{form:?}");
+        }
+    }
+}
