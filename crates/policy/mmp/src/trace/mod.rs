@@ -10,7 +10,7 @@ pub mod event;
 mod reader;
 mod writer;
 
-pub use reader::{MemoryBlock, TraceEvents, TraceReader};
+pub use reader::{TraceBlock, TraceEvents, TraceReader};
 pub use writer::TraceWriter;
 
 use thiserror::Error;
