@@ -1,7 +1,8 @@
 //! The types that a crate gives out, by name: structures, enumerations, unions, traits and aliases.
 //!
-//! A name is given out if the crate's top file has it in public, or a public module of it, or a `pub use` that leads to
-//! it. A type that a crate passes on belongs to the crate that defines it. Types that macros write are not seen.
+//! A name is given out if the crate's top file has it in public, or a public module of it. The same goes for a `pub
+//! use` that leads to it. A type that a crate passes on belongs to the crate that defines it. Types that macros write
+//! are not seen.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};

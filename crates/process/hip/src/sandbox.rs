@@ -1,4 +1,4 @@
-//! What an OS process of a domain may still ask of Linux, once its programs are loaded: memory without
+//! What an OS process of a domain may still ask of Linux, once its programs are loaded. It has memory without
 //! code, time, sleep, its own end, and its control socket. Everything else ends it.
 
 use std::io;

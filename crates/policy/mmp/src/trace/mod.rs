@@ -2,7 +2,7 @@
 //! describes it byte by byte.
 //!
 //! What is read is an allegation. Every length is bounded before it is used, every block is checked before
-//! it is decoded, and every event is checked before it is handed on. No input makes the reader panic or
+//! it is decoded. Every event is checked before it is handed on. No input makes the reader panic or
 //! take more than two blocks of memory.
 
 mod codec;
