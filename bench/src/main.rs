@@ -1,7 +1,7 @@
 //! `mullion-bench`: what each wall costs, side by side, in one run.
 //!
 //! Builds every workload natively, behind Mullion's walls and as WebAssembly, runs them in
-//! turn on one core, compares their results, and writes a table, JSON and a page.
+//! turn on one core. It compares their results, and writes a table, JSON and a page.
 #![forbid(unsafe_code)]
 
 mod arguments;

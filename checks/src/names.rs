@@ -1,7 +1,8 @@
 //! The types that a crate gives out, by name: structures, enumerations, unions, traits and aliases.
 //!
-//! A name is given out if the crate's top file has it in public, or a public module of it, or a `pub use` that leads to
-//! it. A type that a crate passes on belongs to the crate that defines it. Types that macros write are not seen.
+//! A name is given out if the crate's top file has it in public, or a public module of it. The same goes for a `pub
+//! use` that leads to it. A type that a crate passes on belongs to the crate that defines it. Types that macros write
+//! are not seen.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,13 +27,23 @@ struct Module {
 /// If a file is missing, or not made of Rust's tokens.
 #[must_use]
 pub fn given_out(top: &Path) -> BTreeSet<String> {
+    defined(top).into_keys().collect()
+}
+
+/// The types that the crate gives out whose top file is `top`: the names, each with the modules that define a type so.
+///
+/// # Panics
+///
+/// As [`given_out`].
+#[must_use]
+pub fn defined(top: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut whole = Module::default();
     read(
         top,
         top.parent().expect("a file is in a folder"),
         &mut whole,
     );
-    let mut found = BTreeSet::new();
+    let mut found = BTreeMap::new();
     gather(&whole, &mut Vec::new(), &mut found, 0);
     found
 }
@@ -134,12 +145,20 @@ fn uses(tokens: &[TokenTree], before: &[String], module: &mut Module) {
 }
 
 /// Adds what the module at `here` gives out.
-fn gather(whole: &Module, here: &mut Vec<String>, found: &mut BTreeSet<String>, depth: usize) {
+fn gather(
+    whole: &Module,
+    here: &mut Vec<String>,
+    found: &mut BTreeMap<String, BTreeSet<String>>,
+    depth: usize,
+) {
     let Some(module) = at(whole, here).filter(|_| depth < 16) else {
         return;
     };
     let types = module.types.iter().filter(|(_, is_public)| **is_public);
-    found.extend(types.map(|(name, _)| name.clone()));
+    for (name, _) in types {
+        let places = found.entry(name.clone()).or_default();
+        places.insert(here.join("::"));
+    }
     for (name, (is_public, _)) in &module.modules {
         if *is_public {
             here.push(name.clone());
@@ -157,33 +176,32 @@ fn gather(whole: &Module, here: &mut Vec<String>, found: &mut BTreeSet<String>, 
                 gather(whole, &mut target.clone(), found, depth + 1);
             }
             Some(name) => {
-                if is_type(whole, &target, depth) {
-                    found.insert(name.clone());
+                if let Some(mut place) = type_at(whole, &target, depth) {
+                    place.pop();
+                    let places = found.entry(name.clone()).or_default();
+                    places.insert(place.join("::"));
                 }
             }
         }
     }
 }
 
-/// Whether the crate has a type at `path`, or passes one of its own on from there.
-fn is_type(whole: &Module, path: &[String], depth: usize) -> bool {
-    let Some((last, above)) = path.split_last().filter(|_| depth < 16) else {
-        return false;
-    };
-    let Some(module) = at(whole, above) else {
-        return false;
-    };
-    let passes_on = |(target, name): &(Vec<String>, Option<String>)| {
-        let target = absolute(whole, above, target);
-        target.is_some_and(|mut target| match name {
-            Some(name) => name == last && is_type(whole, &target, depth + 1),
-            None => {
-                target.push(last.clone());
-                is_type(whole, &target, depth + 1)
-            }
-        })
-    };
-    module.types.contains_key(last) || module.uses.iter().any(passes_on)
+/// Where the type is that the crate has at `path`, or passes on from there.
+fn type_at(whole: &Module, path: &[String], depth: usize) -> Option<Vec<String>> {
+    let (last, above) = path.split_last().filter(|_| depth < 16)?;
+    let module = at(whole, above)?;
+    if module.types.contains_key(last) {
+        return Some(path.to_vec());
+    }
+    module.uses.iter().find_map(|(target, name)| {
+        let mut target = absolute(whole, above, target)?;
+        match name {
+            Some(name) if name != last => return None,
+            Some(_) => {}
+            None => target.push(last.clone()),
+        }
+        type_at(whole, &target, depth + 1)
+    })
 }
 
 fn at<'a>(whole: &'a Module, path: &[String]) -> Option<&'a Module> {
@@ -213,6 +231,22 @@ fn absolute(whole: &Module, here: &[String], path: &[String]) -> Option<Vec<Stri
         }
     }
     Some(whole_path)
+}
+
+/// The names that several public types of one crate under `crates/` have, each with the modules that define one.
+#[must_use]
+pub fn twice() -> Vec<(String, String, BTreeSet<String>)> {
+    let mut found = Vec::new();
+    for folder in crate::tree::crates() {
+        let library = folder.join("src/lib.rs");
+        if library.exists() {
+            let folder = folder.display().to_string();
+            let names = defined(&library).into_iter();
+            let several = names.filter(|(_, places)| places.len() > 1);
+            found.extend(several.map(|(name, places)| (folder.clone(), name, places)));
+        }
+    }
+    found
 }
 
 /// The names that public types of several crates under `crates/` share, each with the crates.

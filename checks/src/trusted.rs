@@ -295,7 +295,7 @@ built from, a test holds that, too.
     page.push_str(
         "
 The walls of language and process trust more. The wall of language trusts `crates/language/sip`, the crates below it, its macros and rustc
-([SECURITY.md](../SECURITY.md)). The wall of process trusts `crates/process/hip` and Linux.
+([SECURITY.md](../SECURITY.md)). The wall of process trusts `crates/process/hip`, `crates/process/closed` and Linux.
 ",
     );
     page

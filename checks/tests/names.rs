@@ -1,6 +1,6 @@
 //! docs/names.md has each name that public types of several crates share, and what it means.
 
-use mullion_checks::names::{given_out, shared};
+use mullion_checks::names::{defined, given_out, shared, twice};
 use mullion_checks::tree::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -43,6 +43,15 @@ fn a_name_that_several_crates_share_is_listed_with_its_meaning() {
 }
 
 #[test]
+fn a_name_means_one_type_within_a_crate() {
+    let twice = twice();
+    assert!(
+        twice.is_empty(),
+        "give the newer type a name of its own: {twice:#?}"
+    );
+}
+
+#[test]
 fn what_a_crate_gives_out_is_found() {
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gives");
     let files = [
@@ -59,7 +68,7 @@ fn what_a_crate_gives_out_is_found() {
             "b.rs",
             "mod deep;\npub use deep::*;\npub trait T {}\npub type Name = u8;\n",
         ),
-        ("b/deep.rs", "pub union Deep { a: u8 }\n"),
+        ("b/deep.rs", "pub union Deep { a: u8 }\npub struct A;\n"),
     ];
     for (path, text) in files {
         let path = source.join(path);
@@ -69,4 +78,8 @@ fn what_a_crate_gives_out_is_found() {
     let found = given_out(&source.join("lib.rs"));
     let expected = ["A", "Another", "Deep", "E", "Name", "T"].map(str::to_owned);
     assert_eq!(found, BTreeSet::from(expected));
+    let two = defined(&source.join("lib.rs"));
+    let several = two.iter().filter(|(_, places)| places.len() > 1);
+    let places = BTreeSet::from(["a", "b::deep"].map(str::to_owned));
+    assert_eq!(several.collect::<Vec<_>>(), [(&"A".to_owned(), &places)]);
 }

@@ -1,9 +1,9 @@
 //! Foreign test suites, run in a domain and beside it.
 //!
 //! `conformance torture` runs gcc's C torture tests, `conformance csmith` random programs. Every
-//! program is built twice, by the plain compiler and by `mullion cc`; what the plain build prints
+//! program is built twice, by the plain compiler and by `mullion cc`. What the plain build prints
 //! and returns is what the domain must print and return. A difference is a failure unless
-//! `expectations.toml` lists it with its reason; a listed one that does not occur any more is a
+//! `expectations.toml` lists it with its reason. A listed one that does not occur any more is a
 //! failure too, so the list stays true. `conformance suites` builds real libraries by their own build
 //! systems and runs their own tests, which know what is right. `conformance crates` does that with crates of Rust.
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 //! Makes one module: the driver compiles and links it in a process of its own, and the verifier reads it.
 //!
-//! A folder keeps each module with what it was made from, so that a run that was interrupted goes on, and the next one
+//! A folder keeps each module with what it was made from. So a run that was interrupted goes on, and the next one
 //! makes only what has changed.
 
 use crate::row::{Outcome, Row};

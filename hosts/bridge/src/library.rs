@@ -1,4 +1,4 @@
-//! Functions of the C library in the way of a bridge: memory is of the module's own heap, and what they read or write is looked
+//! Functions of the C library in the way of a bridge. Memory is of the module's own heap, and what they read or write is looked
 //! at. They know the module by the call that they are in, so constructors can call them, too.
 
 use crate::heap::Heap;

@@ -150,7 +150,7 @@ fn compile_first(folder: &Path) -> Result<PathBuf, Setup> {
     }
 }
 
-/// An archive in the form that the kernel unpacks ("newc"), with folders for devices and the like, and with the files in its
+/// An archive in the form that the kernel unpacks ("newc"), with folders for devices and the like. It has the files in its
 /// root, all of them executable.
 ///
 /// # Errors

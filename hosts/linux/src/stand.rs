@@ -1,4 +1,4 @@
-//! The module that stands for a walled one: an ordinary module with the same name and the same exports, each of which is
+//! The module that stands for a walled one: an ordinary module with the same name and the same exports. Each of these is
 //! a jump to the walled module's gate. kbuild makes it, and the kernel's own loader loads it.
 
 use crate::kernel::{Built, Setup, at};

@@ -1,5 +1,5 @@
 //! Forward error correction in elastic Rust, the receiver's side, as fec_receive.c has it in C. It repairs and puts
-//! parts together. It tells after each hundred frames how many there were, how many bits it repaired, and how many
+//! parts together. It tells after each hundred frames how many there were. It tells how many bits it repaired, and how many
 //! frames were beyond repair, or without their first parts. kind = "transcoder", filter = "ip and udp and dst port 5001
 //! and not fragment"
 use environment::{Bytes, CHANGED, Counter, DROP, Frame, Numbers, PASS, tell};

@@ -193,7 +193,7 @@ pub fn answer(forwarder: &Forwarder, question: &Question) -> Answer {
     }
 }
 
-/// Listens at a path that those may reach whom the mode lets (0600: its owner), and in the place of a socket that
+/// Listens at a path that those may reach whom the mode lets (0600: its owner). It takes the place of a socket that
 /// nobody listens at any more.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The wall of a process: a module's domain lies in an OS process of its own, which has given up all powers before the
+//! The wall of a process. A module's domain lies in an OS process of its own, which has given up all powers before the
 //! module's first instruction. Batches go there and back through memory that both have.
 //!
 //! ```text

@@ -14,7 +14,7 @@ use crate::forward::{ChangeError, Forwarder, is_theirs};
 use crate::module::{LoadError, Module};
 use crate::share::{self, Reader};
 use mullion::trust::challenge::{
-    Challenge, ChallengeMessage, Event, ProtocolError, Proven, Request, Session, body_length,
+    Challenge, ChallengeMessage, Event, ProtocolError, Proven, Session, SignedRequest, body_length,
 };
 use mullion::trust::keynote::Work;
 use mullion::trust::{Decision, DocumentError, PublicKey};
@@ -211,7 +211,7 @@ impl Users {
         &self,
         forwarder: &Forwarder,
         key: Proven,
-        request: &Request,
+        request: &SignedRequest,
     ) -> Result<Value, Refused> {
         let who = key.key();
         match Operation::from_number(request.operation) {

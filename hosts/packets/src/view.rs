@@ -117,7 +117,7 @@ impl View {
         copy
     }
 
-    /// Whether what is locked is at the same places in a changed frame: else a header in front of an address would make
+    /// Whether what is locked is at the same places in a changed frame. Else a header in front of an address would make
     /// other bytes the address.
     #[must_use]
     pub fn keeps(&self, old: &Layout, new: &Layout) -> bool {

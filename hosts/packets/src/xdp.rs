@@ -1,4 +1,4 @@
-//! A port on a network interface by AF_XDP: frames lie in memory that the kernel and we share, and the system behind the
+//! A port on a network interface by AF_XDP. Frames lie in memory that the kernel and we share, and the system behind the
 //! interface does not see them.
 //!
 //! ```text

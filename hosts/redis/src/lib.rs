@@ -46,7 +46,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
 }
 
 /// What Redis calls before it unloads the library. It is the same for all modules that were loaded by their files, and Redis
-/// does not say which one it means: so none is unloaded.
+/// does not say which one it means. So none is unloaded.
 // SAFETY: Redis looks for this name in the library that it loads, and nothing else has it.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]

@@ -4,7 +4,7 @@
 //!   Redis's key ──► Value { module, type, life } ──► the module's value, on its heap
 //! ```
 //!
-//! A value of an earlier life has nothing behind it any more: its key is there, is of no type to the module, and can be
+//! A value of an earlier life has nothing behind it any more. Its key is there, is of no type to the module, and can be
 //! deleted.
 
 use crate::api::{Context, Digest, Io, NewText, OthersText, Text, forward, host, mediators};

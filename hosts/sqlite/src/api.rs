@@ -1,7 +1,7 @@
 //! SQLite's table of functions, as the shell hands it to an extension, and the tables that modules get.
 //!
 //! An extension finds SQLite by `sqlite3_api_routines`, a structure of pointers that only ever grows. A module gets a
-//! table of its own, in memory that it may read: where a function of SQLite's needs a mediator, that one stands there.
+//! table of its own, in memory that it may read. Where a function of SQLite's needs a mediator, that one stands there.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -160,7 +160,7 @@ fn place<'a>(
     })
 }
 
-/// The crate that joins environment and program: entry points under the names that the environment calls, with what
+/// The crate that joins environment and program. It has entry points under the names that the environment calls, with what
 /// is wrapped around them, and the end of a panic. `program`: whether it has a `main`.
 #[must_use]
 pub fn glue(elastic: &Elastic, entries: &[Entry], program: bool) -> String {

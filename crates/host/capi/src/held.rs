@@ -1,4 +1,4 @@
-//! What is the library's to give back: what host functions register with the call that they
+//! What is the library's to give back. It is what host functions register with the call that they
 //! belong to, and what was handed over with a host function.
 
 use crate::pointers::place;

@@ -2,7 +2,7 @@
 //!
 //! The C library calls what a function has registered by `_pthread_cleanup_push` (Linux Standard Base, LSB
 //! Core) when the function is left by `longjmp` or `pthread_exit`, before the stack is given up. That is
-//! the one moment at which such a jump can be seen for certain: afterwards the stack may look as if the
+//! the one moment at which such a jump can be seen for certain. Afterwards the stack may look as if the
 //! host function still ran.
 
 use mullion_host as host;

@@ -8,7 +8,7 @@
 //! another generation and not another object. After 2^32 times a place is not
 //! used again.
 //!
-//! Calls look handles up all the time, and a lock for readers and a count of references would be
+//! Calls look handles up all the time. A lock for readers and a count of references would be
 //! four locked instructions for each, a third of a call. So a place never moves, and what is in it
 //! is [`Used`]: to look takes none. A handle is void as soon as its generation is over. A call that
 //! is just using the object still has it. Whoever changes the table next finds that it can go.

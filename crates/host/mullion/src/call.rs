@@ -1,7 +1,7 @@
 //! Calls that are started, and awaited, waited for or cancelled later.
 //!
 //! A domain's code runs on a thread and yields to nobody, so a call that its host does not wait for needs a
-//! thread. Each has one of its own, which ends with it: what a domain keeps for a thread (a data stack,
+//! thread. Each has one of its own, which ends with it. What a domain keeps for a thread (a data stack,
 //! thread-local data) is given back before the result is there.
 
 use crate::domain::Domain;

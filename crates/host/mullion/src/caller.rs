@@ -102,7 +102,7 @@ impl<'a> Caller<'a> {
         held::release(Owner::of(&self.context.identity), held)
     }
 
-    /// The domain is about to hand out so many bytes by this host function: counts
+    /// The domain is about to hand out so many bytes by this host function. This counts
     /// them as its output, with those that it writes to its streams.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A protection domain. Cheap to clone: every clone is the same domain, which
+/// A protection domain. Cheap to clone. Every clone is the same domain, which
 /// goes when the last one (and the last [`Function`](crate::Function) of it) does, or earlier, when
 /// it is unloaded.
 ///

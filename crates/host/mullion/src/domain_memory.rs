@@ -22,7 +22,7 @@ pub trait DomainMemory: Sealed {
     /// Zeroed memory for `count` elements in the domain, given back when the
     /// buffer is dropped.
     ///
-    /// The list of these allocations is the host's: nothing that the domain
+    /// The list of these allocations is the host's. Nothing that the domain
     /// does to its own heap confuses them, and no code of the domain runs. The
     /// domain's `free` must not be given such memory.
     ///

@@ -10,7 +10,7 @@ use mullion_runtime::{CallArguments, CallLimits, Returned};
 use mullion_symbols::{Class, Unknown as UnknownType};
 
 /// An export of an image, to be called in any domain of it, with registers for
-/// arguments: for hosts that learn its type only when they run.
+/// arguments. It is for hosts that learn its type only when they run.
 #[derive(Clone, Debug)]
 pub struct Export {
     image: Image,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 ///
 /// That it exists and may be entered is checked. Where the image has debug information (`-g`), its type there is
 /// compared with `F`: how many arguments there are, which are floating-point numbers, and how many bytes each has. A
-/// result may be left unlooked at. Nothing in an image is evidence, though: without debug information, or with
+/// result may be left unlooked at. Nothing in an image is evidence, though. Without debug information, or with
 /// information that lies, a wrong type makes the domain compute nonsense, or fault, within its walls.
 pub struct Function<F> {
     domain: Domain,
@@ -109,7 +109,7 @@ macro_rules! arities {
                 self.domain.call(self.export, &registers.finish(), self.terms.as_deref()).map(|returned| R::take(&returned))
             }
 
-            /// Calls it on a thread of its own, and does not wait: the [`Call`] is to be
+            /// Calls it on a thread of its own, and does not wait. The [`Call`] is to be
             /// awaited, waited for, or cancelled, and dropping it cancels it.
             ///
             /// # Errors

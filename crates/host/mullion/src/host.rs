@@ -228,7 +228,7 @@ impl HostBuilder {
     /// The largest file of an image that [`Host::open`] reads, in bytes; 1 GiB unless it is
     /// said. It may come from anybody, and be a device without an end.
     ///
-    /// This bounds what opening takes: 11/8 of the file while it is verified, and less than three times the file
+    /// This bounds what opening takes: 11/8 of the file while it is verified. It takes less than three times the file
     /// afterwards, of which its domains share one part. [`Limits::memory`](crate::Limits::memory) is about a domain's
     /// own memory, and counts when there is a domain.
     #[must_use]

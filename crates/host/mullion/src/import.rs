@@ -68,7 +68,7 @@ impl Imports {
         self.with(name, Behind::Host(function.into_import().0))
     }
 
-    /// Offers a function of another domain as `name`, in place of an earlier one: this
+    /// Offers a function of another domain as `name`, in place of an earlier one. This
     /// domain calls it with the host out of the way, from its constructors on.
     ///
     /// The [`Policy`](crate::Policy) of the called one's host is asked when the domain is

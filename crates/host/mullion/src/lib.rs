@@ -59,8 +59,8 @@
 //!   of exports' types. Without it nothing reads what an image's author wrote but the table of names, and
 //!   an export's type is unknown. [`HostBuilder::debug_information`] decides the same at run time.
 //!
-//! What a domain can still do: use up the memory, time and calls it was granted,
-//! return wrong numbers, call host functions with any arguments in any order. In
+//! A domain can still use up the memory, time and calls it was granted. It can return wrong numbers, call host
+//! functions with any arguments in any order. In
 //! `write-call` protection it can read the host's memory; the default confines
 //! reads.
 #![forbid(unsafe_code)]

@@ -6,7 +6,7 @@ pub use mullion_metrics::Metrics;
 
 impl Domain {
     /// What it has done so far, over all its lives: calls, faults by kind, restarts, memory, limits
-    /// that it has hit; their time, where [`Limits::measured`](crate::Limits::measured) asks for
+    /// that it has hit. There is also their time, where [`Limits::measured`](crate::Limits::measured) asks for
     /// that. It may be read while the domain is in use, being restarted, or unloaded.
     #[must_use]
     pub fn metrics(&self) -> Metrics {

@@ -17,7 +17,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// `#[repr(C)]` structure of them becomes so by
 /// `#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]` (from `zerocopy`,
 /// re-exported as [`zerocopy`](crate::zerocopy); then `#[zerocopy(crate =
-/// "mullion::zerocopy")]` as well), which checks all of that when it is compiled. `bool` is not: a domain may store a 2 there; take `u8`.
+/// "mullion::zerocopy")]` as well), which checks all of that when it is compiled. `bool` is not: a domain may store a 2
+/// there; take `u8`.
 pub trait Data: FromBytes + IntoBytes + Immutable + Copy {}
 
 impl<T: FromBytes + IntoBytes + Immutable + Copy> Data for T {}
@@ -26,7 +27,7 @@ impl<T: FromBytes + IntoBytes + Immutable + Copy> Data for T {}
 ///
 /// It cannot be dereferenced. Reading and writing through it name the domain
 /// that it is said to lie in, check that it does, and copy. It says nothing about
-/// lifetimes either: the domain may change, free or unmap what is there at any
+/// lifetimes either. The domain may change, free or unmap what is there at any
 /// time, so that each copy is of its own moment.
 ///
 /// As a field of a `#[repr(C)]` structure it takes the place of C's pointer.

@@ -91,7 +91,7 @@ pub struct PoolStats {
     pub restarts: u64,
     /// Domains that came back faulted, exited or cancelled.
     pub ended: u64,
-    /// Domains that were given up: they could not be restarted, something of them was still held, or the
+    /// Domains that were given up. They could not be restarted, something of them was still held, or the
     /// pool had been given another way to make them.
     pub replaced: u64,
 }

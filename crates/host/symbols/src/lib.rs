@@ -12,7 +12,7 @@
 //! place.rs   inlined functions, files   names.rs, types.rs, signature.rs
 //! ```
 //!
-//! A question takes at most `QUESTION` steps, and the tables that are kept of an image take steps
+//! A question takes at most `QUESTION` steps. The tables that are kept of an image take steps
 //! and memory in proportion to its debug information and below fixed bounds (`index::Allowance`).
 //! Without the feature `dwarf` (on by default), and in [`Symbols::without_debug_information`], the symbol table is all
 //! that is read.

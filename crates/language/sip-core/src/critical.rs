@@ -1,7 +1,7 @@
 //! Pieces of code that the end of a process waits for.
 //!
 //! A process can be ended at any instruction of its own code (a kill from elsewhere, an endless loop, the end
-//! of its stack), and no destructor runs then. What holds shared structures in a half-way state says so.
+//! of its stack). No destructor runs then. What holds shared structures in a half-way state says so.
 
 use std::marker::PhantomData;
 

@@ -10,7 +10,7 @@
 //!   end              end(process)     before its runs go back
 //! ```
 //! The host registers a [`Decider`] before it starts workers; without one nobody is asked. `mullion-sip` has one
-//! that asks a supervisor. The grain is the span, and the end of a channel: blocks within a run, and blocks of the
+//! that asks a supervisor. The grain is the span, and the end of a channel. Blocks within a run, and blocks of the
 //! exchange heap, change hands without a question (`docs/supervisor.md` says why).
 
 use std::fmt;

@@ -47,7 +47,7 @@
 //! # }
 //! ```
 //!
-//! **Queues.** A side that sends in several states in a row fills its queue by as much, and can go on only when
+//! **Queues.** A side that sends in several states in a row fills its queue by as much. It can go on only when
 //! its peer has received everything and answered. So a queue's bound is the longest such run, `contract!` knows
 //! it, refuses runs without an end, and a send neither blocks nor allocates.
 //!

@@ -39,7 +39,8 @@ impl Interior {
     /// For a crate that is as trusted as this one.
     ///
     /// # Safety
-    /// The caller keeps the value, and whatever its methods give, from code of processes. It calls each method as its text says.
+    /// The caller keeps the value, and whatever its methods give, from code of processes. It calls each method as its
+    /// text says.
     pub const unsafe fn new() -> Interior {
         Interior(())
     }
@@ -187,8 +188,8 @@ impl Interior {
 
 /// Messages to and from other OS processes.
 impl Interior {
-    /// A writer of messages into raw memory: inline room, room for what does not fit there, what is lent to a peer that shares
-    /// memory, and what leaves.
+    /// A writer of messages into raw memory. It has inline room, room for what does not fit there, what is lent to a
+    /// peer that shares memory, and what leaves.
     ///
     /// # Safety
     /// Both are memory that only this writer writes in this OS process, as long as it lives.

@@ -1,5 +1,5 @@
 //! From a checked contract to its module. The module has marker types for the states, two endpoint types with the
-//! operations that each state allows, and an enum for what each state may bring.
+//! operations that each state allows. It also has an enum for what each state may bring.
 //!
 //! An endpoint's type names the state that it is in, and a message is a type that names its payload and the states
 //! around it. The functions that send and receive are safe: the compiler compares these types. The code that is

@@ -1,6 +1,6 @@
 //! What must hold of a contract's states, without regard to names or syntax.
 //!
-//! Each state has one sender, so a queue grows only along a run of states with the same sender: its bound is
+//! Each state has one sender, so a queue grows only along a run of states with the same sender. Its bound is
 //! the longest such run, in messages. The other side can send only when it has received all of them, so runs
 //! do not add up.
 

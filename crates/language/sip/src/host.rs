@@ -128,7 +128,7 @@ impl Deputy {
 ///
 /// # Safety
 /// The caller is code that the host trusts as it trusts the kernel. Until the value is dropped it does not park, does
-/// not panic, runs no code of a process, takes less than 16 KiB of stack, and ends soon. Nothing else ends it.
+/// not panic. It runs no code of a process, takes less than 16 KiB of stack, and ends soon. Nothing else ends it.
 #[inline]
 pub unsafe fn enter_kernel() -> Critical {
     CORE.critical()

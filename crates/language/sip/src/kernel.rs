@@ -35,7 +35,7 @@ use mullion_sip_core::wait::{self, Waiter};
 pub use channels::{Channel, WAITS};
 pub use ends::{ENDS, number_of};
 pub use offered::Argument;
-pub use processes::{End, Statistics, Wish};
+pub use processes::{ProcessEnd, ProcessStatistics, Wish};
 pub use refusal::Refusal;
 
 pub(crate) use ends::{HOOKS, reserve};
@@ -148,11 +148,11 @@ pub struct Kernel {
     /// Ends a child.
     pub kill: extern "C" fn(child: u64) -> u32,
     /// Waits for the end of a child, whose number is nobody's then.
-    // SAFETY: asked of the caller: an `End` can be written at `end`, or it is null, which is refused.
-    pub wait: unsafe extern "C" fn(child: u64, deadline: u64, end: *mut End) -> u32,
+    // SAFETY: asked of the caller: a `ProcessEnd` can be written at `end`, or it is null, which is refused.
+    pub wait: unsafe extern "C" fn(child: u64, deadline: u64, end: *mut ProcessEnd) -> u32,
     /// What the calling process (0), or a child of it, uses.
-    // SAFETY: asked of the caller: `Statistics` can be written at `statistics`, or it is null, which is refused.
-    pub statistics: unsafe extern "C" fn(process: u64, statistics: *mut Statistics) -> u32,
+    // SAFETY: asked of the caller: `ProcessStatistics` can be written at `statistics`, or it is null, which is refused.
+    pub statistics: unsafe extern "C" fn(process: u64, statistics: *mut ProcessStatistics) -> u32,
 }
 
 /// A reference to what copies of this crate share.

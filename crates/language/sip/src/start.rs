@@ -24,7 +24,7 @@ impl Host {
     /// Starts the workers. Later calls find them running and do nothing.
     ///
     /// From here on the program handles SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT and SIGURG in front of
-    /// its own handlers, and has a panic hook in front of its own. In the child of a `fork` no process runs.
+    /// its own handlers. It has a panic hook in front of its own. In the child of a `fork` no process runs.
     ///
     /// # Errors
     /// See [`StartError`].

@@ -13,7 +13,7 @@ use host::host;
 use mullion_sip::channel::Contract;
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::kernel::{
-    Argument, Channel, End, Kernel, Refusal, Statistics, VERSION, WAITS, Wish, kernel,
+    Argument, Channel, Kernel, ProcessEnd, ProcessStatistics, Refusal, VERSION, WAITS, Wish, kernel,
 };
 use mullion_sip::process::{Cause, Limits, Options, Program, Rights, exit, open, serve, spawn};
 use mullion_sip::{ExVec, contract, wait};
@@ -208,8 +208,8 @@ fn the_header_says_what_the_table_is() {
         unbind, accept, look_up, program, create_process, kill, wait, statistics);
     fields!(text, "mullion_channel", Channel: contract, side, state, sends);
     fields!(text, "mullion_wish", Wish: size, rights, home, threads, memory, exchange, slice, children, reserved);
-    fields!(text, "mullion_end", End: cause, status, length, message);
-    fields!(text, "mullion_statistics", Statistics: process, parent, memory, memory_limit, exchange, exchange_limit, sent,
+    fields!(text, "mullion_end", ProcessEnd: cause, status, length, message);
+    fields!(text, "mullion_statistics", ProcessStatistics: process, parent, memory, memory_limit, exchange, exchange_limit, sent,
         threads, children, names, worker);
     let numbers = [
         ("VERSION", VERSION),

@@ -16,7 +16,7 @@ use host::host;
 use mullion_sip::channel::Contract;
 use mullion_sip::heap::ProcessHeaps;
 use mullion_sip::kernel::{
-    Argument, Channel, End, Refusal, Statistics, WAITS, Wish, kernel, number_of,
+    Argument, Channel, ProcessEnd, ProcessStatistics, Refusal, WAITS, Wish, kernel, number_of,
 };
 use mullion_sip::process::{Cause, Limits, Options, Program, Rights, spawn};
 use mullion_sip::{ExBox, ExVec, Exchange, contract, thread, wait};
@@ -168,7 +168,7 @@ fn wish() -> Wish {
 }
 
 fn wait_for(child: u64, deadline: u64) -> (u32, u32) {
-    let mut end = End {
+    let mut end = ProcessEnd {
         cause: 99,
         status: 0,
         length: 0,
@@ -383,7 +383,7 @@ fn flooding_by_bytes_is_bounded_by_the_share() {
     });
 }
 
-fn usage() -> Statistics {
+fn usage() -> ProcessStatistics {
     let mut all = std::mem::MaybeUninit::uninit();
     unsafe {
         done((kernel().statistics)(0, all.as_mut_ptr()));
@@ -740,7 +740,7 @@ fn kill_and_wait_child_deadline_and_end() {
             refused((kernel().kill)(number), Refusal::Unknown);
             refused(wait_for(number, NOW).0, Refusal::Unknown);
             if number != 0 && number != own {
-                let mut all = std::mem::MaybeUninit::<Statistics>::uninit();
+                let mut all = std::mem::MaybeUninit::<ProcessStatistics>::uninit();
                 refused(
                     unsafe { (kernel().statistics)(number, all.as_mut_ptr()) },
                     Refusal::Unknown,

@@ -37,14 +37,14 @@ pub enum ChallengeMessage {
     /// Loader: what the client's signatures must be over.
     Challenge(Challenge),
     /// Client: a request, signed.
-    Request(Request),
+    Request(SignedRequest),
     /// Loader: what became of the request of that counter.
     Answer {
         /// The request's counter.
         counter: u64,
         /// 0 done, 1 refused, 2 not understood.
         status: u8,
-        /// What there is to say, for [`Request::operation`] to define.
+        /// What there is to say, for [`SignedRequest::operation`] to define.
         body: Vec<u8>,
     },
 }
@@ -60,14 +60,14 @@ pub struct Challenge {
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct SignedRequest {
     /// 1 for the first on a connection, then one more each time.
     pub counter: u64,
     /// What is asked.
     pub operation: u8,
     /// The operation's arguments.
     pub body: Vec<u8>,
-    /// Ed25519 over what [`Request::signed`] gives.
+    /// Ed25519 over what [`SignedRequest::signed`] gives.
     pub signature: [u8; 64],
 }
 
@@ -165,7 +165,7 @@ pub fn body_length(input: &[u8]) -> Option<usize> {
     Some(u32::from_be_bytes([a, b, c, d]) as usize)
 }
 
-impl Request {
+impl SignedRequest {
     /// What is signed: connection, place in it, and content, and by whom.
     #[must_use]
     pub fn signed(
@@ -311,7 +311,7 @@ impl ChallengeMessage {
             });
         }
         let (signature, rest) = rest.split_first_chunk()?;
-        Some(ChallengeMessage::Request(Request {
+        Some(ChallengeMessage::Request(SignedRequest {
             counter,
             operation: code,
             body: rest.to_vec(),
@@ -346,7 +346,7 @@ pub enum Event {
         /// Whose possession has been proven.
         key: Proven,
         /// What is asked.
-        request: Request,
+        request: SignedRequest,
     },
 }
 
@@ -415,7 +415,12 @@ impl Session {
         }
     }
 
-    fn check(&self, key: &PublicKey, due: u64, request: &Request) -> Result<(), ProtocolError> {
+    fn check(
+        &self,
+        key: &PublicKey,
+        due: u64,
+        request: &SignedRequest,
+    ) -> Result<(), ProtocolError> {
         let same = request.counter.to_be_bytes().ct_eq(&due.to_be_bytes());
         if !bool::from(same) || due > REQUESTS {
             return Err(ProtocolError::Counter {
@@ -423,7 +428,8 @@ impl Session {
                 due,
             });
         }
-        let message = Request::signed(&self.challenge, due, request.operation, &request.body, key);
+        let message =
+            SignedRequest::signed(&self.challenge, due, request.operation, &request.body, key);
         match key.verifies(&message, &request.signature) {
             true => Ok(()),
             false => Err(ProtocolError::Signature),

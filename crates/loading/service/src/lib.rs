@@ -17,7 +17,7 @@
 //! there may be modules. A host's own `Authoriser` and `Imports` go in, so any process can be a loader.
 //!
 //! None of this is trusted. Requests and answers are values of [`mullion_modules`]: a request is good for the exchange
-//! that it was signed for, and an answer can be sent to its own client alone. So a fault here can serve late, unfairly
+//! that it was signed for. An answer can be sent to its own client alone. So a fault here can serve late, unfairly
 //! or not at all; it can load nothing, call nothing, and show nobody what is another's.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Who may load what, for hosts, authors and operators: the loader's decision
+//! Who may load what, for hosts, authors and operators. It has the loader's decision
 //! (`mullion-decide`, all of whose modules are here too), keys in files, grants,
 //! and answers in words.
 //!

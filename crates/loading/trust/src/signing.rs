@@ -2,7 +2,7 @@
 
 use data_encoding::BASE64;
 use ed25519_dalek::{Signer as _, SigningKey};
-use mullion_decide::challenge::{Challenge, Proven, Request};
+use mullion_decide::challenge::{Challenge, Proven, SignedRequest};
 use mullion_decide::key::{KeyError, PublicKey};
 use mullion_decide::record::{
     Compilation, PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, Sha256Digest,
@@ -148,9 +148,9 @@ pub fn sign_request(
     operation: u8,
     body: Vec<u8>,
     key: &SecretKey,
-) -> Request {
-    let message = Request::signed(challenge, counter, operation, &body, &key.public());
-    Request {
+) -> SignedRequest {
+    let message = SignedRequest::signed(challenge, counter, operation, &body, &key.public());
+    SignedRequest {
         counter,
         operation,
         body,

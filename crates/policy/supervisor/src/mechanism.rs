@@ -12,14 +12,14 @@ use mullion_terms::subject::Subject;
 /// The bottom half: writes the permissions that the supervisor has decided on (Mondrix, section 3).
 ///
 /// The supervisor decides a call completely before it writes the first permission, so a call that is
-/// refused reaches no mechanism. Nothing here can fail: a mechanism that could not take a permission away
+/// refused reaches no mechanism. Nothing here can fail. A mechanism that could not take a permission away
 /// must stop the machine, because what the supervisor believes would no longer be true.
 ///
 /// A domain starts with no permission on anything. A mechanism is told what changes in one of two ways, or in
 /// both:
 ///
 /// - *By domain* ([`write`](Self::write), [`flush`](Self::flush)): for tables that each domain has for itself. Within
-///   one call each word of a domain is written at most once, only where its permission changes, and neighbouring words
+///   one call each word of a domain is written at most once, only where its permission changes. Neighbouring words
 ///   with the same permission come in one range. All writes come before the first flush.
 /// - *By holding* ([`hold`](Self::hold), [`rehold`](Self::rehold), [`succeed`](Self::succeed)): for one table of
 ///   all domains, whose entries are numbers for *who may do what here*. Within one call each word comes at most
@@ -65,8 +65,8 @@ pub trait Mechanism {
         let _ = (range, before, after, holders);
     }
 
-    /// By holding: the words of `from` had `on` and have `off` now, and behind that those of `to` had `off` and have `on`. In the
-    /// place of two [`hold`](Self::hold) and [`settle`](Self::settle). `holders`: what the two mean.
+    /// By holding: the words of `from` had `on` and have `off` now, and behind that those of `to` had `off` and have
+    /// `on`. In the place of two [`hold`](Self::hold) and [`settle`](Self::settle). `holders`: what the two mean.
     fn shift(
         &mut self,
         (from, to): (Range, Range),
@@ -91,7 +91,7 @@ pub trait Mechanism {
     }
 
     /// By holding: the call has told all that it changes. Where checked code acts on what it has read before, the
-    /// mechanism waits here until it no longer does: what the call has taken away is gone when it returns.
+    /// mechanism waits here until it no longer does. What the call has taken away is gone when it returns.
     fn settle(&mut self) {}
 
     /// `domain` exists from now on and holds nothing.

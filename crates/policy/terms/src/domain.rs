@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A protection domain. Numbers are given out in order and never again, so that what still names a
+/// A protection domain. Numbers are given out in order and never again. So what still names a
 /// deleted domain (a gate, a return address) cannot reach one created later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DomainId(u32);

@@ -154,8 +154,8 @@ fn begin(
         shared.map_err(|error| said("memory to share")(&error))?;
     }
     let members = load(&configuration, files)?;
-    sandbox::drop_capabilities().map_err(|error| said("capabilities")(&error))?;
-    let landlock = sandbox::close_files().map_err(|error| said("Landlock")(&error))?;
+    mullion_closed::drop_capabilities().map_err(|error| said("capabilities")(&error))?;
+    let landlock = mullion_closed::drop_files().map_err(|error| said("Landlock")(&error))?;
     let start = Start {
         workers: NonZeroUsize::new(workers.max(1) as usize),
     };
@@ -171,7 +171,7 @@ fn begin(
         .map_err(|error| said("output")(&error))?;
     // The handles that threads and their destructors want are made now, while they can be.
     let _ = (wait::current(), mullion_sip::exchange::census());
-    sandbox::close_calls(host.control.descriptor())
+    mullion_closed::close_domain(host.control.descriptor())
         .map_err(|error| said("system call filter")(&error))?;
     host.control
         .send(&ToHost::Ready { landlock }, &[])

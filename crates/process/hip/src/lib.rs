@@ -14,7 +14,6 @@
 //! [`Child`](mullion_sip::process::Child) that ends as the domain has ended, by whatever signal. So kills, waits
 //! and restarts need nothing new. A domain of [`launch_idle`] has its members begun and ended one by one.
 
-pub use calls::{CALLS, Call, When};
 pub use child::{Member, enter};
 pub use decide::{Decider, Pair, Supervised};
 pub use files::{contents, sealed};
@@ -24,13 +23,13 @@ pub use host::{
 pub use lives::{DomainView, EndSeen, Idle, Life, Seen};
 pub use memory::{LineSeen, MemorySeen, PieceSeen};
 pub use message::LifeSeen;
+pub use mullion_closed::{Call, DOMAIN_CALLS, When};
 pub use mullion_sip_hosting::common_memory::Sharing;
 pub use output::{OUTPUT_BURST, OUTPUT_RATE};
 pub use registry::{Group, decided_by, groups};
 pub use reports::REPORTS;
 pub use sandbox::{Sandbox, sandbox_of_this_kernel};
 
-mod calls;
 mod child;
 mod control;
 mod decide;

@@ -1,4 +1,4 @@
-//! Who shares memory with whom: a file for each way to share, for all domains that are to share in that way, and for
+//! Who shares memory with whom. There is a file for each way to share, for all domains that are to share in that way, and for
 //! the host. The host is in the memory of whoever shared first: an OS process has one such memory.
 
 use std::io;

@@ -1,6 +1,6 @@
 //! Which memory the processes of a domain have: what its kernel says, and what the host takes of that.
 //!
-//! Addresses are the domain's own, and what it says of them concerns nobody else. It may lie all the same: so what the
+//! Addresses are the domain's own, and what it says of them concerns nobody else. It may lie all the same. So what the
 //! host takes is bounded, lies in the half of the address space that programs have, and is nobody's twice.
 
 use std::collections::HashMap;

@@ -1,18 +1,9 @@
-//! What an OS process of a domain may still ask of Linux, once its programs are loaded: memory without
+//! What an OS process of a domain may still ask of Linux, once its programs are loaded. It has memory without
 //! code, time, sleep, its own end, and its control socket. Everything else ends it.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
 
-use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus,
-    Scope,
-};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
-use seccompiler::{SeccompAction, apply_filter_all_threads};
-
-use crate::calls::{self, Here};
 
 /// What holds a domain in, on this kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,43 +31,10 @@ pub(crate) fn prepare() -> io::Result<()> {
     Ok(())
 }
 
-/// What root may beyond others is gone, for the calling thread and those it starts: a filter lets calls through that do more
-/// for root.
-pub(crate) fn drop_capabilities() -> io::Result<()> {
-    let none = CapabilitySets {
-        effective: CapabilitySet::empty(),
-        permitted: CapabilitySet::empty(),
-        inheritable: CapabilitySet::empty(),
-    };
-    Ok(set_capabilities(None, none)?)
-}
-
-/// No file and no port is opened from here on, by the calling thread and those it starts. False without Landlock.
-pub(crate) fn close_files() -> io::Result<bool> {
-    let status = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(ABI::V6))
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(ABI::V6)))
-        .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
-        .and_then(|rules| rules.create()?.restrict_self())
-        .map_err(io::Error::other)?;
-    Ok(status.ruleset != RulesetStatus::NotEnforced)
-}
-
 /// Whether Landlock is there, tried in a thread of its own.
 pub fn sandbox_of_this_kernel() -> Sandbox {
-    let tried = std::thread::spawn(close_files).join();
+    let tried = std::thread::spawn(mullion_closed::drop_files).join();
     Sandbox {
         landlock: matches!(tried, Ok(Ok(true))),
     }
-}
-
-/// From here on the filter holds for all threads.
-pub(crate) fn close_calls(control: BorrowedFd<'_>) -> io::Result<()> {
-    let here = Here {
-        control: control.as_raw_fd().cast_unsigned(),
-        process: std::process::id(),
-    };
-    let program = calls::filter(here, SeccompAction::KillProcess).map_err(io::Error::other)?;
-    apply_filter_all_threads(&program).map_err(io::Error::other)
 }

@@ -40,7 +40,7 @@ use crate::quantity::{Bytes, Pause, Prefix, Sha256};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Configuration {
-    /// Workers (OS threads that run processes) of each address space; by default one for each core, but in an OS
+    /// Workers (OS threads that run processes) of each address space. By default there is one for each core, but in an OS
     /// process of its own no more than it has processes.
     pub workers: Option<NonZeroUsize>,
     /// The protection domains, by name. Processes that name none are in the domain `main`, which need not be
@@ -92,7 +92,7 @@ pub enum DomainKind {
 pub enum ExchangeHeap {
     /// Its own: messages to and from other domains are copied.
     Own,
-    /// Its own, but for vectors of numbers that are very large: between all domains that say so the pages of these change
+    /// Its own, but for vectors of numbers that are very large. Between all domains that say so the pages of these change
     /// hands, and are closed to all others.
     Remapped,
     /// Between all domains that share, large vectors of numbers move by pointer; each can read and change all such

@@ -9,7 +9,7 @@
 //! ```
 //! No program has addresses that use those bits, so address spaces lie beside each other in one space, and one
 //! supervisor judges them all. What a domain says goes into its own part, which it owns, and nowhere else. What is
-//! shared is shown where the host knows it. That is memory that is common to all who share, and that of channels
+//! shared is shown where the host knows it. That is memory that is common to all who share. It is also that of channels
 //! between two who both name it and have a link by the host's own list.
 
 use std::collections::{BTreeMap, HashMap};
@@ -67,8 +67,8 @@ fn with_ended(mut state: SupervisorState, standings: &[Standing]) -> SupervisorS
     state
 }
 
-/// Enters every process of this host in its records: those of this address space, and those of OS processes of their own,
-/// which are asked and have 400 ms to answer.
+/// Enters every process of this host in its records: those of this address space, and those of OS processes of their own.
+/// These are asked, and have 400 ms to answer.
 ///
 /// # Errors
 /// As for [`Watch::map`](crate::supervisor::Watch::map), or the records have this memory as somebody else's.

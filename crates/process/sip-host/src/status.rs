@@ -1,4 +1,4 @@
-//! The status socket: who connects says what it wants to see (`view` or `map`), and shuts its side; it is sent one, as
+//! The status socket. Who connects says what it wants to see (`view` or `map`), and shuts its side; it is sent one, as
 //! JSON, and the connection is closed.
 
 use std::io::{self, Read, Write};

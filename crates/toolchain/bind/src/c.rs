@@ -1,4 +1,4 @@
-//! The host's side in C: a header with a stub for each of the extension's
+//! The host's side in C. It is a header with a stub for each of the extension's
 //! functions, and one for each of the host's that the extension calls.
 
 use crate::error::BindError;

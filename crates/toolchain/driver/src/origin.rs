@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Tools, flags and files that an image was made with, as far as one command
-/// line tells: of an object on it, its own sources are not known.
+/// line tells. Of an object on it, its own sources are not known.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// Tools by name, with what they say of their versions.

@@ -1,7 +1,7 @@
 //! How many bytes an instruction that was written out will take.
 //!
 //! An estimate for what is a matter of speed only (`pad`): it may be high by a
-//! few bytes, never low, but for branches: they are taken to be short (`BRANCH_GROWTH`).
+//! few bytes, never low, but for branches. They are taken to be short (`BRANCH_GROWTH`).
 
 use crate::operand::{Gpr, Mem, Operand, Segment, integer, number, operand, split_operands};
 

@@ -4,8 +4,8 @@
 //! step from one line to the next costs about as much as a taken branch (`docs/benchmarks.md`). A
 //! small loop that lies across one line more than it needs takes up to twice the time. So does code of
 //! many short blocks whose first instructions are in one line and whose first branch is in the next.
-//! So an innermost loop of at most two lines is moved to the next line if that saves one, and any
-//! other block if its first bytes lie across two. Only what the compiler itself has aligned. It does
+//! So an innermost loop of at most two lines is moved to the next line if that saves one. So is
+//! any other block if its first bytes lie across two. Only what the compiler itself has aligned. It does
 //! that where it means the code to be fast and expects control to come by a jump.
 
 use crate::length::{BRANCH_GROWTH, length};

@@ -5,7 +5,7 @@
 //! since the entry, `delta` is `%r15 - V`. At the ends of straight lines
 //! `delta` is 8 at depth 0 and 0 elsewhere (`docs/window.md`, "Calling
 //! convention"). Within a straight line, steps of one direction are taken all at
-//! once by the first of them, so that pushes and pops become plain moves.
+//! once by the first of them. So pushes and pops become plain moves.
 //!
 //! A function in which that is not certain everywhere (paths that meet do not agree, call frame
 //! information says something else, it is left at another depth) is *unsettled*. There `delta` is 0

@@ -1,4 +1,4 @@
-//! An assembler file as data: items in the order of the text, instructions in
+//! An assembler file as data. It has items in the order of the text, instructions in
 //! the order of their sections, labels with all that is known of them.
 
 use crate::cfi::Cfa;

@@ -224,7 +224,7 @@ pub const X87_REGISTER_FORMS: [u64; 8] = [
     0x00ff_ff00_0000_0000,
 ];
 
-/// Numbers of opcode maps: one-byte, then 0F, 0F38, 0F3A, then the same three with VEX; the six
+/// Numbers of opcode maps: one-byte, then 0F, 0F38, 0F3A, then the same three with VEX. The six
 /// multi-byte ones once for each of the prefixes none, 66, F3, F2.
 pub const SLOTS: usize = 256 * 25;
 const COUNT: usize = count();

@@ -73,7 +73,7 @@ pub fn check_thread() -> Result<(), Error> {
     tcb::current().map_or(Ok(()), Tcb::check_nesting)
 }
 
-/// Has no domain entered on this thread any more ([`Error::Abandoned`]), if it is in a gate call: for who sees that
+/// Has no domain entered on this thread any more ([`Error::Abandoned`]), if it is in a gate call. It is for who sees that
 /// the host function is being left by `longjmp` or the like.
 pub fn abandon_thread() {
     if let Some(tcb) = tcb::current() {

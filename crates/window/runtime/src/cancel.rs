@@ -29,7 +29,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Ends calls of domains from outside, once: those that it was given to
+/// Ends calls of domains from outside, once. These are those that it was given to
 /// ([`WindowDomain::call_cancellable`](crate::WindowDomain::call_cancellable)) and run, on whatever threads, and
 /// those that would begin later, which are not made. Clones are the same one.
 #[derive(Clone, Default)]

@@ -252,8 +252,8 @@ impl WindowDomain {
     /// opened again.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another domain's call is in it, or that of a thread that ends:
-    /// then it is as it was, and no call has seen anything of it. Others, which the kernel
+    /// [`Error::Busy`] while another domain's call is in it, or that of a thread that ends.
+    /// Then it is as it was, and no call has seen anything of it. Others, which the kernel
     /// must be very short of memory for, leave a domain that takes no calls.
     pub fn restart(&mut self) -> Result<(), Error> {
         let inner = &self.inner;

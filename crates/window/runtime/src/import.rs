@@ -24,7 +24,7 @@ pub struct LinkOptions {
     /// finds 0 there.
     pub doubles: bool,
     /// Integers beyond those in registers that are passed on, from the calling
-    /// domain's stack to the called one's: so many of them, at most
+    /// domain's stack to the called one's. It is so many of them, at most
     /// [`MAX_ARGUMENTS`](crate::MAX_ARGUMENTS) with those in registers.
     pub stacked: usize,
     /// Limits of each call, beside those of the called domain.

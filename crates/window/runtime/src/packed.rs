@@ -1,5 +1,5 @@
 //! Places whose contents are their relocations' addends, packed. A word with bit 0 clear is a
-//! place, and one with bit 0 set a map of the 63 words behind the last one, as in an ELF file's
+//! place. One with bit 0 set is a map of the 63 words behind the last one, as in an ELF file's
 //! `DT_RELR`. So they take no more than the file's own table, and are gone through, never laid out.
 
 /// Places in ascending order, none across another.

@@ -13,7 +13,7 @@
 //!                             place, and the invocation ends
 //! ```
 //! In both of the last rows the invocation ends by `ControlStackOverflow`. The last row
-//! cannot be mended from here: memory that is closed for a domain's push is closed for
+//! cannot be mended from here. Memory that is closed for a domain's push is closed for
 //! the kernel, which does not say which signal it was.
 //!
 //! The fault handler leaves a signal pending, and blocked in the handler that it

@@ -1,5 +1,5 @@
 //! What domains do when a thread of the host ends. Each that the thread has called, and whose image
-//! has a function for that, is called once more, by that thread, in what is left of its time.
+//! has a function for that, is called once more. It is called by that thread, in what is left of its time.
 //!
 //! It is an ordinary invocation, limited in time, before anything of the thread is given back. A
 //! domain that has been restarted meanwhile is another life, of which the thread has nothing. One

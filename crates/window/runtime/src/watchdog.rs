@@ -4,7 +4,7 @@
 //! few plain stores, no system call and no clock. For the present time it takes
 //! what the watchdog noted last, `NOW`. Every [`TICK`] the watchdog notes the
 //! time and looks at all blocks. As `NOW` may be old, it grants each deadline
-//! that it sees for the first time the age that `NOW` may have had: no
+//! that it sees for the first time the age that `NOW` may have had. So no
 //! invocation is stopped early. Late it may be by two ticks, the granularity of
 //! a deadline, and what the kernel takes to wake the watchdog and the thread.
 //!

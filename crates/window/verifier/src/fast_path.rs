@@ -2,7 +2,7 @@
 //!
 //! Nearly all instructions have one or two bytes of opcode, and at most a prefix or two in front of
 //! it. They mean no more than their operands say, or are direct branches. For these a look into
-//! [`FACTS`], which are made of the table's rows at compile time, answers what there is to ask, and
+//! [`FACTS`], which are made of the table's rows at compile time, answers what there is to ask. Then
 //! few steps are left. This way says yes, or nothing. It leaves the rest to the slow path
 //! (`code.rs`), which finds the pass as it was. The rest is whatever is not surely of this kind,
 //! whatever would break a rule, and memory operands that assemblers write otherwise.

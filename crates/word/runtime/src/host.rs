@@ -46,8 +46,8 @@ pub struct PreparedGrant {
 }
 
 impl Host {
-    /// Reserves the table, and installs what is needed in this process: handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and
-    /// SIGTRAP, which pass on what is not theirs, and two real-time signals.
+    /// Reserves the table, and installs what is needed in this process. That is handlers for SIGSEGV, SIGBUS, SIGILL,
+    /// SIGFPE and SIGTRAP, which pass on what is not theirs, and two real-time signals.
     pub fn new() -> Result<Host, SetupError> {
         world::open(|| {
             fault::install()?;

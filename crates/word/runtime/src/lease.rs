@@ -75,8 +75,8 @@ pub fn caller() -> Option<Domain> {
     }
 }
 
-/// Grants that end together: when this is dropped, or by [`end`](Self::end). They may be to several modules, may overlap,
-/// and may be made at any time, also by a function of the host that a module calls.
+/// Grants that end together: when this is dropped, or by [`end`](Self::end). They may be to several modules, may overlap.
+/// They may be made at any time, also by a function of the host that a module calls.
 ///
 /// They count as those of [`Host::grant_for`](crate::Host::grant_for): a module has the most of what all of them give.
 #[derive(Default)]

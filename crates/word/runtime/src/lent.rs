@@ -1,6 +1,6 @@
-//! Memory that a module has lent: to a function of the host that works on it, or to another module that has it as an argument.
-//! As long as such a call runs, nothing of it can be freed or handed over, by another thread of the module or by a call
-//! within that call. What lies there next would be somebody else's.
+//! Memory that a module has lent. It went to a function of the host that works on it, or to another module that has it
+//! as an argument. As long as such a call runs, nothing of it can be freed or handed over. That goes for another thread of the
+//! module or by a call within that call. What lies there next would be somebody else's.
 //!
 //! ```text
 //!   the thread that lends                        another one, that frees
@@ -176,8 +176,8 @@ mod tests {
         assert!(lent(0x9000) && lent(0x8ffd) && !lent(0x9001));
     }
 
-    /// What is lent all the time is seen all the time, and what never is, never: also where a place has one loan's beginning and
-    /// another one's end for a moment.
+    /// What is lent all the time is seen all the time, and what never is, never: also where a place has one loan's
+    /// beginning and another one's end for a moment.
     #[test]
     fn a_reader_sees_loans_whole() {
         let (loans, done) = (Loans::default(), AtomicBool::new(false));

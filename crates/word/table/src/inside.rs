@@ -23,7 +23,7 @@
 //! A thread whose handler finds it in no checked code, though its count is odd, runs another signal's handler. What
 //! was interrupted before that is not known, so the thread is asked again.
 //!
-//! A thread that is not registered for a domain cannot be inside, and the thread that takes the right away is not
+//! A thread that is not registered for a domain cannot be inside. The thread that takes the right away is not
 //! between a check and an access. So a domain that only one thread enters costs nothing here. A thread that registers
 //! while the table is written takes the lock on the records before or after `settle` does: before, it is asked;
 //! after, it sees what was written.
@@ -91,7 +91,8 @@ const CROWDS: usize = 4096;
 /// More than one thread.
 const MANY: *mut Thread = ptr::without_provenance_mut(usize::MAX);
 
-/// A thread that may be inside a domain. Its own lines of the cache: each gate writes one, and `settle` reads those of all threads.
+/// A thread that may be inside a domain. Its own lines of the cache: each gate writes one, and `settle` reads those of
+/// all threads.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Record {

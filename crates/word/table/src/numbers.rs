@@ -12,8 +12,8 @@
 //! - A *spent* number meant something before a domain's end and means nobody now. It may be in the shadow until
 //!   the table is collected.
 //! - A number that words have *left* may have been read there before. It gives a domain more only after the threads
-//!   of that domain have been brought past their checks: else one of them could use the new right on those words.
-//! - A *resting* number is in no word. Some thread may have read it before that, so it keeps its meaning until
+//!   of that domain have been brought past their checks. Else one of them could use the new right on those words.
+//! - A *resting* number is in no word. Some thread may have read it before that. So it keeps its meaning until
 //!   all threads have been brought past their checks; then it is free.
 
 use crate::Access;

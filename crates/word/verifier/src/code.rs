@@ -2,10 +2,10 @@
 //!
 //! Each instruction is decoded once, in ascending order. Branches mark their targets; an instruction that is
 //! already known as a target starts a new straight line. A branch back to an instruction that is passed is
-//! checked at the end, against the instructions' starts and against the ranges in which something relied on what
+//! checked at the end. It is checked against the instructions' starts and against the ranges in which something relied on what
 //! came before.
 //!
-//! The points behind a check are read when the check is met, so that it is known what it covers, and once more in
+//! The points behind a check are read when the check is met. So it is known what it covers, and once more in
 //! their place. At the end each check must have points of its own.
 
 mod access;

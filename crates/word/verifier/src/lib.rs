@@ -123,7 +123,7 @@ impl Verified {
     }
 
     /// The addresses of instructions that run after a check has read the table and before its access has been made,
-    /// that instruction included: in ascending order, none touching another. They are what the word wall's table calls
+    /// that instruction included. They are in ascending order, none touching another. They are what the word wall's table calls
     /// checked ranges.
     #[must_use]
     pub fn checked_ranges(&self) -> &[Range<u64>] {

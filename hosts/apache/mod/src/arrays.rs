@@ -1,4 +1,4 @@
-//! APR's arrays. Modules write an array's head and its elements themselves, so both are a module's memory, and what APR
+//! APR's arrays. Modules write an array's head and its elements themselves, so both are a module's memory. What APR
 //! does with them is done here, with the module's rights.
 
 use crate::call::mediate;

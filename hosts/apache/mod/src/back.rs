@@ -1,4 +1,4 @@
-//! The core calls a module: a function of ours that stands for the module's makes a frame, grants what the call needs,
+//! The core calls a module. A function of ours that stands for the module's makes a frame, grants what the call needs,
 //! and goes through the gate.
 
 use crate::apr;

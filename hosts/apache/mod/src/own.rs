@@ -1,5 +1,5 @@
-//! Functions of ours that stand for httpd's and APR's: memory, strings that are changed in place, slots of directives,
-//! and what has a callback or a filter as an argument. Variadic ones are in `format.rs`, arrays in `arrays.rs`.
+//! Functions of ours that stand for httpd's and APR's. They are for memory, strings that are changed in place, slots of
+//! directives, and what has a callback or a filter as an argument. Variadic ones are in `format.rs`, arrays in `arrays.rs`.
 
 use crate::apr;
 use crate::arrays;
@@ -503,8 +503,8 @@ pub(crate) extern "C" fn apr_brigade_pflatten(brigade: u64, to: u64, bytes: u64,
     })
 }
 
-/// The bytes are copied: a function of the module's that frees them runs at once, if it is one of the C library's or APR's that do
-/// nothing here.
+/// The bytes are copied: a function of the module's that frees them runs at once, if it is one of the C library's or
+/// APR's that do nothing here.
 pub(crate) extern "C" fn apr_bucket_heap_create(
     from: u64,
     bytes: u64,

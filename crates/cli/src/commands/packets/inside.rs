@@ -19,7 +19,7 @@ impl Args {
             rustix::stdio::dup2_stdout(&nothing).map_err(|error| error.to_string())?;
             closed::give_up().map_err(|error| format!("{error:#}"))
         };
-        let close = || closed::filter_calls().map_err(|error| format!("{error:#}"));
+        let close = || mullion_closed::close_program().map_err(|error| error.to_string());
         process::inside(&self.module, give_up, close).map_err(|error| anyhow!("{error}"))
     }
 }

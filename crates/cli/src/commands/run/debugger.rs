@@ -1,4 +1,4 @@
-//! The program under gdb: gdb runs this command again, which stops itself when the program is in
+//! The program under gdb. gdb runs this command again, which stops itself when the program is in
 //! its window and has left a script that tells gdb where.
 
 use anyhow::{Context, bail};

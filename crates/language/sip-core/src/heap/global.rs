@@ -10,7 +10,7 @@ use crate::process::Cause;
 use crate::thread::here;
 
 /// Declare one as the program's `#[global_allocator]`: standard containers of a process are then on its own
-/// heap and cost nothing at its end, and its limit holds for them. Everything outside a process gets the
+/// heap and cost nothing at its end. Its limit holds for them. Everything outside a process gets the
 /// system's memory, as without.
 ///
 /// ```

@@ -11,7 +11,7 @@
 //! let another thread initialise and borrow the value, which the first would then replace under the borrower. A
 //! block of its own makes a thread of a process what the standard library takes a thread to be.
 //!
-//! The compiler reaches thread-locals of a shared library through `__tls_get_addr` alone, and a host refuses a
+//! The compiler reaches thread-locals of a shared library through `__tls_get_addr` alone. A host refuses a
 //! library that takes it from elsewhere or asks the loader for an offset (`mullion_sip_host::image`).
 //!
 //! **Ends.** A thread that returns drops its thread-locals and frees its block. The end of a process drops nothing

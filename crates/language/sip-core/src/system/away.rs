@@ -3,9 +3,8 @@
 //! A processor guesses where a `ret` goes by the calls that it has seen last. When Linux goes from one thread to
 //! another it fills that list with addresses of its own, for the safety of whoever runs next. The first `ret` of the
 //! program that finds one of them costs about 1,100 cycles on Zen 4, as much as the call of Linux itself. It is guessed
-//! into the kernel. So these calls are made here rather than by the C library, whose function would return, and
-//! afterwards the list is filled with an address of the program's. A guess that goes there is wrong too, and costs
-//! about 20 cycles.
+//! into the kernel. So these calls are made here rather than by the C library, whose function would return. Afterwards
+//! the list is filled with an address of the program's. A guess that goes there is wrong too, and costs about 20 cycles.
 //!
 //! Where nobody else has run, the guesses that are lost are cheap beside the call.
 

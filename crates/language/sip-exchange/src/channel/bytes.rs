@@ -1,6 +1,6 @@
 //! Messages as bytes, at an end whose contract the compiler of its holder does not know.
 //!
-//! A message is held against the contract as one from another OS process is (`remote::bridge`): this side may send
+//! A message is held against the contract as one from another OS process is (`remote::bridge`). This side may send
 //! it in this state, and its bytes are a payload of it. What has arrived is written down as bytes, and dropped.
 
 use std::mem::MaybeUninit;

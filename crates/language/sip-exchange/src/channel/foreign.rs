@@ -1,6 +1,6 @@
 //! An end of a channel that the kernel holds for a peer in another OS process.
 //!
-//! The process's endpoint is as ever: it finds its peer elsewhere, and where it would wake it there is a
+//! The process's endpoint is as ever. It finds its peer elsewhere, and where it would wake it there is a
 //! bridge instead, which takes messages out and puts others in.
 
 use std::ptr::NonNull;

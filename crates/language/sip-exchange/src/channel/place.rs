@@ -13,7 +13,7 @@
 //! its next message is there. So a message travels in one cache line, and neither side reads the other's counts.
 //!
 //! Two endpoints whose holders live on one OS thread need no fence: neither can run while the other does. Who
-//! is where is written on the thread itself whenever an endpoint leaves or arrives, so no thread can be wrong
+//! is where is written on the thread itself whenever an endpoint leaves or arrives. So no thread can be wrong
 //! about what is on itself. What they do otherwise is in `line`.
 
 use std::ptr::NonNull;

@@ -8,13 +8,13 @@
 //!   └─ counters         blocks made, and blocks returned
 //! ```
 //! Each member makes blocks in a part of its own of every span. A block that was sent belongs to the receiver, who may
-//! send it on. A receiver that drops a block of another's make *returns* it: it notes in the table that nobody has it,
+//! send it on. A receiver that drops a block of another's make *returns* it. It notes in the table that nobody has it,
 //! and its maker finds it there when it needs one.
 //!
 //! Every member can write all of it, so nothing of it is relied on. What is in blocks are values of which any bytes
 //! are one. Where a block is, how long a vector, whose list it is on: that is in memory of our own. A block that
 //! is said to have been sent is taken only if `here` says that we do not have it. What the table claims decides
-//! which blocks nobody has: whoever forges it has members share bytes that each takes for its own, which it could
+//! which blocks nobody has. Whoever forges it has members share bytes that each takes for its own, which it could
 //! change anyway.
 //!
 //! *Remapped*, a member touches the pages of a block only while it has the block ([`Sharing::Remapped`]):

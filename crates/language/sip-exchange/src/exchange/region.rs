@@ -1,6 +1,6 @@
 //! The reservation that holds the exchange heap, and the records in it.
 //!
-//! The reservation is aligned to its size, so that from the address of anything in it the rest is found
+//! The reservation is aligned to its size. So from the address of anything in it the rest is found
 //! without a look at a global. It is reserved once and never returned; pages become memory when first written.
 
 use std::ptr::NonNull;

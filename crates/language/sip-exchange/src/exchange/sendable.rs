@@ -45,7 +45,7 @@ const fn larger(one: u32, other: u32) -> u32 {
 
 /// What may be sent over a channel: plain data, and trees of it in the exchange heap.
 ///
-/// Derive it; the derive refuses references, raw pointers, functions, closures and whatever lives in the heap of
+/// Derive it. The derive refuses references, raw pointers, functions, closures and whatever lives in the heap of
 /// a process, as well as types with a destructor of their own:
 ///
 /// ```
@@ -88,8 +88,8 @@ const fn larger(one: u32, other: u32) -> u32 {
 ///
 /// # Safety
 /// As for [`Handles`]. [`Exchange::SHAPE`] describes the type and all its parts, and nobody but the trait says what
-/// [`Exchange::DIGEST`] and [`Exchange::PLAIN`] are. What `encode` writes of a plain value is its bytes in memory. A message in flight is nobody's: whoever holds the value can do
-/// with it what its owner could.
+/// [`Exchange::DIGEST`] and [`Exchange::PLAIN`] are. What `encode` writes of a plain value is its bytes in memory. A
+/// message in flight is nobody's: whoever holds the value can do with it what its owner could.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent to another process",
     label = "not exchangeable",

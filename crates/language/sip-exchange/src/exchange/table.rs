@@ -1,4 +1,4 @@
-//! The table of a file of common memory, which every member can write: who has each block that its maker has not, and
+//! The table of a file of common memory, which every member can write. It has who has each block that its maker has not, and
 //! how many blocks were made, and returned. All of it is claims.
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Walks over trees of blocks: leaving an owner, joining one, being freed.
 //!
-//! A walk keeps the blocks that it has yet to look into on a list through their records, so it needs no
+//! A walk keeps the blocks that it has yet to look into on a list through their records. So it needs no
 //! memory and no stack however deep the tree. It sees the handles of each type and runs nobody's code: types
 //! that may be sent have no destructors of their own.
 

@@ -40,7 +40,7 @@ pub struct Wish {
 /// How a process has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub struct End {
+pub struct ProcessEnd {
     /// 0 returned, 1 exited with `status`, 2 panic, 3 killed, 4 memory, 5 stack, 6 slice, 7 fault, 8 abort.
     pub cause: u32,
     /// The status, if it exited with one; else 0.
@@ -54,7 +54,7 @@ pub struct End {
 /// One process at the moment of asking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub struct Statistics {
+pub struct ProcessStatistics {
     /// Which process.
     pub process: u64,
     /// Whose child it is.
@@ -169,9 +169,9 @@ pub(super) extern "C" fn kill(child: u64) -> u32 {
 
 /// # Safety
 /// One can be written at `end`, or it is null.
-pub(super) unsafe extern "C" fn wait(child: u64, deadline: u64, end: *mut End) -> u32 {
+pub(super) unsafe extern "C" fn wait(child: u64, deadline: u64, end: *mut ProcessEnd) -> u32 {
     let ended = || {
-        // SAFETY: the caller promises room for an `End`. A null is refused.
+        // SAFETY: the caller promises room for a `ProcessEnd`. A null is refused.
         let end = unsafe { Out::new(end) }?;
         let exit = CORE
             .wait_numbered(Owner::from_bits(child), time::instant(deadline))
@@ -186,7 +186,7 @@ pub(super) unsafe extern "C" fn wait(child: u64, deadline: u64, end: *mut End) -
     answer(ended())
 }
 
-fn end_of(exit: &Exit) -> End {
+fn end_of(exit: &Exit) -> ProcessEnd {
     let (cause, status) = match exit.cause {
         Cause::Returned => (0, 0),
         Cause::Exited(status) => (1, status.into()),
@@ -199,7 +199,7 @@ fn end_of(exit: &Exit) -> End {
         Cause::Abort => (8, 0),
     };
     let said = exit.message.as_str().as_bytes();
-    let mut end = End {
+    let mut end = ProcessEnd {
         cause,
         status,
         length: said.len() as u32,
@@ -211,7 +211,7 @@ fn end_of(exit: &Exit) -> End {
 
 /// # Safety
 /// One can be written at `statistics`, or it is null.
-pub(super) unsafe extern "C" fn statistics(which: u64, statistics: *mut Statistics) -> u32 {
+pub(super) unsafe extern "C" fn statistics(which: u64, statistics: *mut ProcessStatistics) -> u32 {
     let told = || {
         // SAFETY: the caller promises room for the statistics. A null is refused.
         let place = unsafe { Out::new(statistics) }?;
@@ -221,7 +221,7 @@ pub(super) unsafe extern "C" fn statistics(which: u64, statistics: *mut Statisti
             other => Owner::from_bits(other),
         };
         let one = process::statistics_of(which, own).ok_or(Refusal::Unknown)?;
-        place.put(Statistics {
+        place.put(ProcessStatistics {
             process: one.owner.to_bits(),
             parent: one.parent.to_bits(),
             memory: one.memory.0 as u64,

@@ -1,6 +1,6 @@
 //! The name server: services by path, and who may bind and look up which.
 //!
-//! An end that waits at a name counts for the process that has given it, until it is accepted: that process's share of
+//! An end that waits at a name counts for the process that has given it, until it is accepted. That process's share of
 //! the exchange heap is the bound. If the process ends first, the end still waits, for what was sent over it before, and
 //! is nobody's. Of such ends, at most [`BACKLOG`] wait at all the names of one process; others are closed.
 

@@ -29,9 +29,10 @@ impl<T: Handles> Program<T> {
     /// # Safety
     /// The code keeps nothing of its heap, and nothing that refers to its stacks, in statics or in thread-local
     /// variables: these outlive the process. A separately built SIP has its own; for one in the host nobody
-    /// checks it. It lends nothing of a thread's stack to another, and starts no threads of the operating system: these
-    /// would use heaps and stacks that are another's after its end. No initialiser of a `thread_local!` waits or yields: another
-    /// thread on the worker could initialise and borrow the value, which the first then replaces. It keeps its hands off the host's [`Host`] and
+    /// checks it. It lends nothing of a thread's stack to another. It starts no threads of the operating system: these
+    /// would use heaps and stacks that are another's after its end. No initialiser of a `thread_local!` waits or
+    /// yields: another thread on the worker could initialise and borrow the value, which the first then replaces. It
+    /// keeps its hands off the host's [`Host`] and
     /// [`Deputy`], wherever the host keeps them.
     ///
     /// [`Host`]: crate::host::Host

@@ -85,8 +85,8 @@ impl Link {
         }
     }
 
-    /// The host has made a way for an endpoint that comes, or has come, over this link with that number over that line;
-    /// or says that there will be none.
+    /// The host has made a way for an endpoint that comes, or has come, over this link with that number over that line.
+    /// Or it says that there will be none.
     pub fn arrive(self: &Arc<Self>, line: u64, ticket: u32, passage: Passage, way: Option<Path>) {
         let _host = CORE.as_host();
         let mut state = self.arrivals.state();

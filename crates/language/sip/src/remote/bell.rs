@@ -9,10 +9,10 @@
 //!   hearer = HEARS; rung += 1; wake
 //! ```
 //! Either the one sees the other asleep, or the other sees the message. A worker that is awake and has few lines looks at
-//! the messages themselves, so that one line of memory goes from core to core and not two. A peer that writes nonsense
+//! the messages themselves. So one line of memory goes from core to core and not two. A peer that writes nonsense
 //! here wakes us for nothing, or is not heard: no third party depends on it.
 //!
-//! It is rung a second time after HEARS: who rings may be late, and take the note of a later sleep away than the one that
+//! It is rung a second time after HEARS. Who rings may be late, and take the note of a later sleep away than the one that
 //! it has seen. That one then sees the second ring, or is woken by it.
 //!
 //! This file depends on nothing else of the crate, and loom runs its tests in every order (`scripts/model`): sleeping and

@@ -6,8 +6,8 @@
 //!               or "...; its peer is behind line 1"; the host makes a line, and tells both sides
 //!   B: deliver: number 7 has come; its channel waits for the line (see `arrivals`)
 //! ```
-//! The thread of the hand-over takes from the queue, so that nobody who sends waits, and no lock of a bridge is held while another one is taken.
-//! Over each link so many endpoints are offered at a time as the other side may leave without an answer.
+//! The thread of the hand-over takes from the queue. So nobody who sends waits, and no lock of a bridge is held while
+//! another one is taken. Over each link so many endpoints are offered at a time as the other side may leave without an answer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};

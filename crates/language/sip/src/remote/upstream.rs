@@ -25,7 +25,7 @@ pub fn bind_elsewhere(
     names::bind_elsewhere(path, digest, elsewhere)
 }
 
-/// A client in another OS process gives the service of a name here one end, of a side: makes a channel, and
+/// A client in another OS process gives the service of a name here one end, of a side. This makes a channel, and
 /// joins the other end of it.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ impl fmt::Display for MachineAccess {
 
 /// The two bits that a permission table holds for a word.
 ///
-/// Gates are not here: they live in the gate table (Mondrix, section 2.2), and the word under a gate
+/// Gates are not here. They live in the gate table (Mondrix, section 2.2), and the word under a gate
 /// is executable or not by its own two bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -5,7 +5,7 @@
 //! ([`TraceRecorder::decision`]). Domains and groups keep their numbers.
 //!
 //! A trace says who calls by the thread that runs, and a log names the caller itself. So each domain that calls is
-//! given a thread, with the domain's number and a small stack of its own at the end of the address space. Each
+//! given a thread. It has the domain's number and a small stack of its own at the end of the address space. Each
 //! change of the caller is a switch of threads. A log does not hold calls and returns, fetches, loads and stores.
 
 use crate::event::{TraceEvent, TraceRequest, TraceSpan, TraceTarget};

@@ -1,7 +1,7 @@
 //! Traces of programs that do not exist, made from parameters.
 //!
 //! The program looks like the paper's: a kernel in domain 1 that owns all memory, and modules in domains
-//! of their own below it, each with text, data and entry points. Everybody's exported functions carry
+//! of their own below it. Each has text, data and entry points. Everybody's exported functions carry
 //! switch gates for the global group and for their own domain, and return gates at their ends. The kernel
 //! exports some memory to a group that all modules join (the paper's inodes). It lends buffers to modules
 //! for the length of a call (the paper's network packets and disk blocks). It allocates objects for who

@@ -2,7 +2,7 @@
 //! describes it byte by byte.
 //!
 //! What is read is an allegation. Every length is bounded before it is used, every block is checked before
-//! it is decoded, and every event is checked before it is handed on. No input makes the reader panic or
+//! it is decoded. Every event is checked before it is handed on. No input makes the reader panic or
 //! take more than two blocks of memory.
 
 mod codec;
@@ -10,7 +10,7 @@ pub mod event;
 mod reader;
 mod writer;
 
-pub use reader::{MemoryBlock, TraceEvents, TraceReader};
+pub use reader::{TraceBlock, TraceEvents, TraceReader};
 pub use writer::TraceWriter;
 
 use thiserror::Error;

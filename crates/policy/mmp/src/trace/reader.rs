@@ -22,7 +22,7 @@ pub struct TraceReader<R> {
 
 /// The events of one block, whose checksum is right.
 #[derive(Debug)]
-pub struct MemoryBlock<'a> {
+pub struct TraceBlock<'a> {
     payload: &'a [u8],
     /// Where its events begin in the file.
     at: u64,
@@ -31,7 +31,7 @@ pub struct MemoryBlock<'a> {
     events: u32,
 }
 
-impl<'a> MemoryBlock<'a> {
+impl<'a> TraceBlock<'a> {
     /// How many events the block says it has.
     pub fn len(&self) -> u32 {
         self.events
@@ -131,7 +131,7 @@ impl<R: Read> TraceReader<R> {
     }
 
     /// The next block, or nothing when the end has been read and found right.
-    pub fn next_block(&mut self) -> Result<Option<MemoryBlock<'_>>, TraceError> {
+    pub fn next_block(&mut self) -> Result<Option<TraceBlock<'_>>, TraceError> {
         if self.ended {
             return Ok(None);
         }
@@ -165,7 +165,7 @@ impl<R: Read> TraceReader<R> {
         let number = self.blocks;
         self.blocks += 1;
         self.events += u64::from(events);
-        Ok(Some(MemoryBlock {
+        Ok(Some(TraceBlock {
             payload: &self.payload,
             at: begin + 16,
             address_bits: self.header.address_bits,

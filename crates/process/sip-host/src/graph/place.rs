@@ -11,7 +11,7 @@
 //! ```
 //! All boxes stand in one column. Every line leaves its box at the right, at a height of its own. It goes to a track of
 //! its own beyond all words, along it, and back. So no line can cross a box or a word, whatever the graph: to the right
-//! of the boxes there are none, and words stand between two heights. Lines cross each other at right angles only.
+//! of the boxes there are none. Words stand between two heights. Lines cross each other at right angles only.
 
 use std::collections::BTreeMap;
 

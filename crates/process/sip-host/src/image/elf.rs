@@ -1,7 +1,7 @@
 //! What a shared library would do when it is loaded, by the tables that the system's loader reads.
 //!
 //! To load a library runs code: constructors, resolvers of indirect functions, constructors of other libraries that
-//! it needs. A Rust library has two constructors of its own, both known: one of the standard library (it keeps the
+//! it needs. A Rust library has two constructors of its own, both known. They are one of the standard library (it keeps the
 //! program's arguments) and one of the compiler's start-up file. Everything else is refused, and so is every table
 //! of the loader that such a library does not have.
 

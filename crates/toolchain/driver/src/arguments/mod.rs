@@ -1,4 +1,4 @@
-//! gcc's command line, read just far enough: our own options are taken out,
+//! gcc's command line, read just far enough. Our own options are taken out,
 //! what cannot work in a domain is refused, everything else goes to gcc as it is.
 
 mod help;

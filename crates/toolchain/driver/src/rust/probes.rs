@@ -1,4 +1,4 @@
-//! LLVM probes a large frame page by page, in a loop that ends at what it keeps in `%r11`, however much
+//! LLVM probes a large frame page by page. It does so in a loop that ends at what it keeps in `%r11`, however much
 //! that register is to be left alone. The rewriter probes frames itself, so the loop becomes a step:
 //!
 //! ```text

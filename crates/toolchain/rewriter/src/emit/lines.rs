@@ -3,7 +3,7 @@
 //! In unoptimised code an argument is on the stack once the prologue has stored it. gdb knows the
 //! prologue of gcc by `push %rbp; mov %rsp,%rbp`, which rewritten code has not, and then takes a
 //! breakpoint at a function's name to mean its first instruction. If that one lies *within* the
-//! code of a line, though, gdb goes on to the next line number, and in unoptimised code
+//! code of a line, though, gdb goes on to the next line number. In unoptimised code
 //! that is where the prologue ends. So the first line of such a function begins at the instruction
 //! in front of it, which nobody runs: its label, or a `nop`. It is no statement: a
 //! breakpoint at that line is one at the next statement.

@@ -3,7 +3,7 @@
 //! instruction, however fast the machine is.
 //!
 //! Such places are the entries of functions, the targets of backward branches, and all that an
-//! indirect branch may go to, the points where `setjmp` returns among them. Every circle that
+//! indirect branch may go to. The points where `setjmp` returns are among them. Every circle that
 //! control can go round has one: its direct branches cannot all go forward.
 //!
 //! The number lies in the domain's own memory, where the code may write it. So this is a tool

@@ -1,4 +1,4 @@
-//! The form of the word wall (`docs/word-form.md`): addresses stay what they are, and a check in front of an
+//! The form of the word wall (`docs/word-form.md`): addresses stay what they are. A check in front of an
 //! access asks whether its words may be touched.
 //!
 //! One check serves all accesses of a straight line that have their registers in common and whose bytes adjoin. It

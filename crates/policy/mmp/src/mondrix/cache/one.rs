@@ -8,7 +8,7 @@ const EMPTY: u64 = u64::MAX;
 /// The "gate present" bit is set: the hardware does not know of this line that it has no gates.
 pub const GATES_UNKNOWN: u32 = u32::MAX;
 
-/// One cache. The ways of a set stand in the order of their last use, so that the first is the most
+/// One cache. The ways of a set stand in the order of their last use. So the first is the most
 /// recent and the last the victim.
 #[derive(Clone, Debug)]
 pub struct Cache {

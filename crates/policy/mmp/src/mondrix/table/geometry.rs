@@ -41,7 +41,7 @@ impl Geometry {
     /// Cuts an address of `address_bits` into levels above entries of `1 << parts_log2` granules.
     ///
     /// From the bottom: a leaf table spans 4 KiB (if its entries are smaller than that), the levels
-    /// above take ten bits each, the root what remains. With 32 bits, words, and 16 words in an entry
+    /// above take ten bits each. The root what remains. With 32 bits, words, and 16 words in an entry
     /// that is 10, 10, 6.
     pub fn new(
         address_bits: u32,

@@ -1,63 +1,9 @@
-//! Which calls of Linux a domain still has, once its programs are loaded: one table.
-//!
-//! Each row says under which conditions on its arguments a call is let through. It also says what the domain wants it
-//! for, and why nothing but the domain's own is reached by it. Everything else ends the domain. A filter sees numbers
-//! only, not what a pointer points to, so no call is here that takes a name, or a structure that says what is to be
-//! done. The tests try each row, each bit that a condition forbids, and each call that has no row.
+//! Which calls of Linux a domain still has, once its programs are loaded: one table. A hardware isolated process closes
+//! itself by it.
 
-use std::collections::BTreeMap;
-
-use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch,
-};
-
-#[cfg(test)]
-mod tests;
-
-/// A call that is let through.
-#[derive(Clone, Copy, Debug)]
-pub struct Call {
-    /// Its number on x86-64.
-    pub number: i64,
-    /// As Linux has it.
-    pub name: &'static str,
-    /// What must be true of its arguments; all of it.
-    pub when: &'static [When],
-    /// What the domain's own kernel, or the standard library, needs it for.
-    pub wanted: &'static str,
-    /// Why nothing else than the domain's own is reached.
-    pub reach: &'static str,
-}
-
-/// What must be true of an argument, by its place from 0. Linux takes 32 bits of these, but for [`When::Zero`].
-#[derive(Clone, Copy, Debug)]
-pub enum When {
-    /// It is one of these.
-    Is(u8, &'static [u32]),
-    /// It is what the first says, in the bits of the second.
-    Bits(u8, u32, u32),
-    /// It has none but these bits.
-    Within(u8, u32),
-    /// It is 0 in all of its 64 bits.
-    Zero(u8),
-    /// It is the control socket.
-    Control(u8),
-    /// It is a descriptor beyond the control socket's: of memory.
-    Memory(u8),
-    /// It is the domain's OS process.
-    Own(u8),
-}
-
-/// What conditions mean in one domain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Here {
-    pub(crate) control: u32,
-    pub(crate) process: u32,
-}
+use crate::call::{Call, RIGHTS, When, call};
 
 const OUTPUTS: &[u32] = &[1, 2];
-const RIGHTS: u32 = (libc::PROT_READ | libc::PROT_WRITE) as u32;
 const MAPPINGS: u32 = (libc::MAP_SHARED
     | libc::MAP_PRIVATE
     | libc::MAP_FIXED
@@ -96,25 +42,9 @@ const WORDS: &str = "names words of memory that the caller has mapped; it has no
 const OWN_MEMORY: &str = "names addresses of the caller's";
 const OWN_THREAD: &str = "takes nobody's number: the calling thread alone";
 
-const fn call(
-    number: i64,
-    name: &'static str,
-    when: &'static [When],
-    wanted: &'static str,
-    reach: &'static str,
-) -> Call {
-    Call {
-        number,
-        name,
-        when,
-        wanted,
-        reach,
-    }
-}
-
 /// What a domain may still ask of Linux, when its programs are loaded. There is one row for each call and way to ask; a
 /// call that is in no row ends the domain by SIGSYS.
-pub const CALLS: &[Call] = &[
+pub const DOMAIN_CALLS: &[Call] = &[
     call(
         libc::SYS_futex,
         "futex",
@@ -335,59 +265,3 @@ pub const CALLS: &[Call] = &[
         "names no OS process: the caller's",
     ),
 ];
-
-/// The filter of a domain, which does `otherwise` with everything else.
-pub(crate) fn filter(here: Here, otherwise: SeccompAction) -> Result<BpfProgram, BackendError> {
-    let mut rules = BTreeMap::<i64, Vec<SeccompRule>>::new();
-    for call in CALLS {
-        // A call without a condition has no rule, and another row of it could not add one.
-        let known = rules.entry(call.number).or_default();
-        known.extend(alternatives(call, here)?);
-    }
-    SeccompFilter::new(rules, otherwise, SeccompAction::Allow, TargetArch::x86_64)?.try_into()
-}
-
-/// One rule for each way to fulfil the conditions: a rule cannot say "one of".
-fn alternatives(call: &Call, here: Here) -> Result<Vec<SeccompRule>, BackendError> {
-    let mut ways: Vec<Vec<SeccompCondition>> = vec![Vec::new()];
-    for when in call.when {
-        let choices = when.conditions(here)?;
-        let longer = |way: &Vec<SeccompCondition>| {
-            let way = way.clone();
-            choices
-                .iter()
-                .map(move |one| [way.clone(), vec![one.clone()]].concat())
-                .collect::<Vec<_>>()
-        };
-        ways = ways.iter().flat_map(longer).collect();
-    }
-    ways.into_iter()
-        .filter(|way| !way.is_empty())
-        .map(SeccompRule::new)
-        .collect()
-}
-
-impl When {
-    /// Any of these.
-    fn conditions(self, here: Here) -> Result<Vec<SeccompCondition>, BackendError> {
-        use SeccompCmpArgLen::{Dword, Qword};
-        use SeccompCmpOp::{Eq, Gt, MaskedEq};
-        let one = |place, length, operation, value| {
-            Ok(vec![SeccompCondition::new(
-                place, length, operation, value,
-            )?])
-        };
-        match self {
-            When::Is(place, values) => values
-                .iter()
-                .map(|value| SeccompCondition::new(place, Dword, Eq, (*value).into()))
-                .collect(),
-            When::Bits(place, value, of) => one(place, Dword, MaskedEq(of.into()), value.into()),
-            When::Within(place, bits) => one(place, Dword, MaskedEq((!bits).into()), 0),
-            When::Zero(place) => one(place, Qword, Eq, 0),
-            When::Control(place) => one(place, Dword, Eq, here.control.into()),
-            When::Memory(place) => one(place, Dword, Gt, here.control.into()),
-            When::Own(place) => one(place, Dword, Eq, here.process.into()),
-        }
-    }
-}

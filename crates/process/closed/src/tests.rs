@@ -1,9 +1,11 @@
-//! Every row is tried: that it lets through what it says, and nothing else; as root, and as nobody.
+//! Every row of both tables is tried: that it lets through what it says, and nothing else; as root, and as nobody.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::call::{Here, filter};
 use super::*;
+use seccompiler::BpfProgram;
 
 /// What a call that the filter does not let through is answered with here; Linux itself does not say this.
 const REFUSED: i64 = -libc::ENOTRECOVERABLE as i64;
@@ -15,14 +17,28 @@ type Arguments = [u64; 6];
 
 /// Arguments with which a call may be made, and which hurt nobody. A row without an example fails
 /// [`every_row_lets_through_what_it_says`].
-fn example(row: usize, here: Here) -> Option<Arguments> {
-    let call = &CALLS[row];
-    let second = CALLS[..row].iter().any(|one| one.number == call.number);
+fn example(table: &[Call], row: usize, here: Here) -> Option<Arguments> {
+    let call = &table[row];
+    let second = table[..row].iter().any(|one| one.number == call.number);
     // Nothing is mapped at this address, so a call that wants memory says so.
     let nowhere = 8;
     let memory = u64::from(here.control) + 900;
     let own = u64::from(here.process);
     Some(match (call.name, second) {
+        ("read" | "readv" | "poll", _) => [0; 6],
+        ("fstat", _) => [memory, nowhere, 0, 0, 0, 0],
+        ("ppoll", _) => [0, 0, nowhere, 0, 0, 0],
+        ("ioctl", _) => [memory, libc::TCGETS, nowhere, 0, 0, 0],
+        ("clock_getres", _) => [libc::CLOCK_MONOTONIC as u64, nowhere, 0, 0, 0, 0],
+        ("clone3", _) => [nowhere, 0, 0, 0, 0, 0],
+        // No thread has its own data at such an address, so none is made.
+        ("clone", _) => [0x003d_0f00, 0, 0, 0, 1 << 63, 0],
+        ("set_robust_list" | "rseq", _) => [nowhere, 0, 0, 0, 0, 0],
+        ("sched_getaffinity", _) => [0, 0, nowhere, 0, 0, 0],
+        ("sched_setattr", _) => [0, nowhere, 0, 0, 0, 0],
+        // What this kernel knows of it.
+        ("membarrier", _) => [0; 6],
+        ("prctl", _) => [libc::PR_SET_NAME as u64, nowhere, 0, 0, 0, 0],
         ("futex", _) => [nowhere, libc::FUTEX_WAKE as u64, 1, 0, 0, 0],
         ("futex_wake", _) => [nowhere, u64::from(u32::MAX), 1, 2, 0, 0],
         ("futex_wait", _) => [nowhere, 0, u64::from(u32::MAX), 2, 0, 0],
@@ -61,14 +77,15 @@ fn example(row: usize, here: Here) -> Option<Arguments> {
 }
 
 /// What the table says: as slow and plain as it can be.
-fn may(number: i64, arguments: Arguments, here: Here) -> bool {
-    let rows = CALLS.iter().filter(|call| call.number == number);
+fn may(table: &[Call], number: i64, arguments: Arguments, here: Here) -> bool {
+    let rows = table.iter().filter(|call| call.number == number);
     let holds = |when: &When| {
         let low = |place: u8| arguments[usize::from(place)] as u32;
         match *when {
             When::Is(place, values) => values.contains(&low(place)),
             When::Bits(place, value, of) => low(place) & of == value,
             When::Within(place, bits) => low(place) & !bits == 0,
+            When::UpTo(place, most) => low(place) <= most,
             When::Zero(place) => arguments[usize::from(place)] == 0,
             When::Control(place) => low(place) == here.control,
             When::Memory(place) => low(place) > here.control,
@@ -83,6 +100,7 @@ fn place(when: &When) -> u8 {
         When::Is(place, _)
         | When::Bits(place, ..)
         | When::Within(place, _)
+        | When::UpTo(place, _)
         | When::Zero(place)
         | When::Control(place)
         | When::Memory(place)
@@ -93,6 +111,7 @@ fn place(when: &When) -> u8 {
 /// Makes calls in a child of a user's, with the filter closed there, and says how each was answered, and how the child
 /// ended. `calls` and `otherwise` are told where they are.
 fn tried(
+    table: &[Call],
     user: libc::uid_t,
     otherwise: SeccompAction,
     calls: impl FnOnce(Here) -> Vec<(i64, Arguments)>,
@@ -118,7 +137,7 @@ fn tried(
             control: 900,
             process: process as u32,
         };
-        let program = filter(here, otherwise).expect("a filter");
+        let program = filter(table, here, otherwise).expect("a filter");
         let calls = calls(here);
         assert!(calls.len() < MOST);
         // SAFETY: the calls change what this child is, which ends soon.
@@ -154,17 +173,25 @@ fn refuse() -> SeccompAction {
     SeccompAction::Errno(libc::ENOTRECOVERABLE as u32)
 }
 
+const TABLES: [&[Call]; 2] = [DOMAIN_CALLS, PROGRAM_CALLS];
+
+/// Each row of each table, as each user.
+fn rows() -> impl Iterator<Item = (&'static [Call], libc::uid_t, usize)> {
+    TABLES.into_iter().flat_map(|table| {
+        let rows = 0..table.len();
+        rows.flat_map(move |row| USERS.map(|user| (table, user, row)))
+    })
+}
+
 #[test]
 fn every_row_lets_through_what_it_says() {
-    for (user, row) in USERS
-        .iter()
-        .flat_map(|user| (0..CALLS.len()).map(move |row| (user, row)))
-    {
-        let name = CALLS[row].name;
-        let (_, status) = tried(*user, SeccompAction::KillProcess, |here| {
-            let arguments = example(row, here).unwrap_or_else(|| panic!("no example of {name}"));
-            assert!(may(CALLS[row].number, arguments, here), "{name}");
-            vec![(CALLS[row].number, arguments)]
+    for (table, user, row) in rows() {
+        let name = table[row].name;
+        let (_, status) = tried(table, user, SeccompAction::KillProcess, |here| {
+            let arguments =
+                example(table, row, here).unwrap_or_else(|| panic!("no example of {name}"));
+            assert!(may(table, table[row].number, arguments, here), "{name}");
+            vec![(table[row].number, arguments)]
         });
         let ended = match name {
             // There is no handler to return from: what ends the child is up to what lies on its stack, but not the filter.
@@ -176,8 +203,8 @@ fn every_row_lets_through_what_it_says() {
 }
 
 /// Arguments of an example, of which one is changed so that the table does not let them through.
-fn forbidden(row: usize, here: Here) -> Vec<(i64, Arguments)> {
-    let (call, example) = (&CALLS[row], example(row, here).expect("an example"));
+fn forbidden(table: &[Call], row: usize, here: Here) -> Vec<(i64, Arguments)> {
+    let (call, example) = (&table[row], example(table, row, here).expect("an example"));
     let strangers = [
         0,
         1,
@@ -198,18 +225,15 @@ fn forbidden(row: usize, here: Here) -> Vec<(i64, Arguments)> {
             all.push((call.number, changed));
         }
     }
-    all.retain(|(number, arguments)| !may(*number, *arguments, here));
+    all.retain(|(number, arguments)| !may(table, *number, *arguments, here));
     all
 }
 
 #[test]
 fn every_condition_of_every_row_refuses_what_it_does_not_say() {
-    for (user, row) in USERS
-        .iter()
-        .flat_map(|user| (0..CALLS.len()).map(move |row| (user, row)))
-    {
-        let call = &CALLS[row];
-        let (answers, status) = tried(*user, refuse(), |here| forbidden(row, here));
+    for (table, user, row) in rows() {
+        let call = &table[row];
+        let (answers, status) = tried(table, user, refuse(), |here| forbidden(table, row, here));
         assert!(
             libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0,
             "{}",
@@ -235,7 +259,7 @@ const OF_PROBES: [i64; 2] = [335, 336];
 #[test]
 fn calls_of_probes_are_nobodys() {
     for number in OF_PROBES {
-        let (answers, status) = tried(0, refuse(), |_| vec![(number, [0; 6])]);
+        let (answers, status) = tried(DOMAIN_CALLS, 0, refuse(), |_| vec![(number, [0; 6])]);
         let ended = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGILL;
         // Older kernels do not know them.
         let refused = [REFUSED, -i64::from(libc::ENXIO)].contains(&answers[0]);
@@ -246,32 +270,38 @@ fn calls_of_probes_are_nobodys() {
 #[test]
 fn every_call_without_a_row_is_refused() {
     const X32: i64 = 1 << 30;
-    let numbers = (0..=1023).flat_map(|number| [number, X32 | number]);
-    let others: Vec<i64> = numbers
-        .filter(|number| CALLS.iter().all(|call| call.number != *number))
-        .filter(|number| !OF_PROBES.contains(number))
-        .collect();
-    for user in USERS {
-        let asked = others.clone();
-        let (answers, status) = tried(user, refuse(), |_| {
-            asked.iter().map(|number| (*number, [0; 6])).collect()
-        });
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0);
-        for (number, answer) in others.iter().zip(answers) {
-            assert_eq!(answer, REFUSED, "call {number}, as {user}");
+    for table in TABLES {
+        let numbers = (0..=1023).flat_map(|number| [number, X32 | number]);
+        let others: Vec<i64> = numbers
+            .filter(|number| table.iter().all(|call| call.number != *number))
+            .filter(|number| !OF_PROBES.contains(number))
+            .collect();
+        for user in USERS {
+            let asked = others.clone();
+            let (answers, status) = tried(table, user, refuse(), |_| {
+                asked.iter().map(|number| (*number, [0; 6])).collect()
+            });
+            assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0);
+            for (number, answer) in others.iter().zip(answers) {
+                assert_eq!(answer, REFUSED, "call {number}, as {user}");
+            }
         }
     }
 }
 
 #[test]
-fn what_is_refused_ends_the_domain() {
-    for user in USERS {
+fn what_is_refused_ends_the_process() {
+    for (table, user) in TABLES
+        .into_iter()
+        .flat_map(|table| USERS.map(|user| (table, user)))
+    {
         for number in [
             libc::SYS_getppid,
             libc::SYS_sched_setaffinity,
             libc::SYS_openat,
         ] {
-            let (_, status) = tried(user, SeccompAction::KillProcess, |_| vec![(number, [0; 6])]);
+            let kill = SeccompAction::KillProcess;
+            let (_, status) = tried(table, user, kill, |_| vec![(number, [0; 6])]);
             let killed = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSYS;
             assert!(killed, "{number}: {status:#x}");
         }
@@ -281,8 +311,11 @@ fn what_is_refused_ends_the_domain() {
 /// A call without a condition has no second row, whose conditions would then mean nothing.
 #[test]
 fn rows_do_not_undo_each_other() {
-    for call in CALLS {
-        let same = CALLS.iter().filter(|one| one.number == call.number);
+    for (table, call) in TABLES
+        .into_iter()
+        .flat_map(|table| table.iter().map(move |call| (table, call)))
+    {
+        let same = table.iter().filter(|one| one.number == call.number);
         let same: Vec<&Call> = same.collect();
         assert!(
             same.len() == 1 || same.iter().all(|one| !one.when.is_empty()),
@@ -294,12 +327,12 @@ fn rows_do_not_undo_each_other() {
     }
 }
 
-/// As the document has it.
-fn page() -> String {
+/// As a document has it.
+fn page(table: &[Call]) -> String {
     let mut page = String::from(
         "| call | when | wanted for | why nothing else is reached |\n| --- | --- | --- | --- |\n",
     );
-    for call in CALLS {
+    for call in table {
         let when: Vec<String> = call.when.iter().map(words).collect();
         let _ = writeln!(
             page,
@@ -327,6 +360,7 @@ fn words(when: &When) -> String {
         }
         When::Bits(_, value, of) => format!("{nth} is {value:#x} in the bits {of:#x}"),
         When::Within(_, bits) => format!("{nth} within {bits:#x}"),
+        When::UpTo(_, most) => format!("{nth} is {most} or less"),
         When::Zero(_) => format!("{nth} is 0"),
         When::Control(_) => format!("{nth} is the control socket"),
         When::Memory(_) => format!("{nth} is beyond the control socket"),
@@ -335,18 +369,119 @@ fn words(when: &When) -> String {
 }
 
 #[test]
-fn the_document_has_the_table() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/sip-domains.md");
-    let text = std::fs::read_to_string(path).expect("the document");
-    if std::env::var_os("MULLION_BLESS").is_some() {
-        let begin = text.find("| call | when |").expect("a table");
-        let end = begin + text[begin..].find("\n\n").expect("its end") + 1;
-        let text = [&text[..begin], &page(), &text[end..]].concat();
-        std::fs::write(path, text).expect("written");
-        return;
+fn the_documents_have_the_tables() {
+    let documents = ["sip-domains.md", "elastic.md"];
+    for (table, name) in TABLES.into_iter().zip(documents) {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/");
+        let path = format!("{docs}{name}");
+        let text = std::fs::read_to_string(&path).expect("the document");
+        let page = page(table);
+        if std::env::var_os("MULLION_BLESS").is_some() {
+            let begin = text.find("| call | when |").expect("a table");
+            let end = begin + text[begin..].find("\n\n").expect("its end") + 1;
+            let text = [&text[..begin], &page, &text[end..]].concat();
+            std::fs::write(path, text).expect("written");
+            continue;
+        }
+        assert!(
+            text.contains(&page),
+            "docs/{name} differs from the table; MULLION_BLESS=1 writes it there"
+        );
     }
-    assert!(
-        text.contains(&page()),
-        "docs/sip-domains.md differs from the table; MULLION_BLESS=1 writes it there"
+}
+
+/// With an error in the place of the end, in a thread alone.
+#[test]
+fn a_program_opens_starts_and_runs_nothing() {
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    let tried = std::thread::spawn(move || {
+        for each in of_program(SeccompAction::Errno(libc::EPERM as u32)) {
+            seccompiler::apply_filter(&each).expect("it holds");
+        }
+        assert!(std::fs::File::open("/dev/null").is_err_and(refused));
+        assert!(std::net::UdpSocket::bind("127.0.0.1:0").is_err_and(refused));
+        assert!(std::fs::metadata("/").is_err_and(refused));
+        // SAFETY: each takes numbers only, and is refused.
+        let [kill, dup] = unsafe { [libc::kill(libc::getpid(), 0), libc::dup(0)] };
+        assert_eq!([kill, dup], [-1, -1]);
+        // SAFETY: it writes eight bytes, which are there.
+        let random = unsafe { libc::getrandom([0u8; 8].as_mut_ptr().cast(), 8, 0) };
+        assert_eq!(random, 8);
+    });
+    tried.join().expect("as expected");
+}
+
+fn of_program(refused: SeccompAction) -> [BpfProgram; 4] {
+    let here = Here {
+        control: NO_SOCKET,
+        process: std::process::id(),
+    };
+    program::filters(here, refused).expect("filters")
+}
+
+/// What Linux would answer, by a second reading of the program: the few instructions that filters are made of.
+fn answer(program: &BpfProgram, call: i64, arguments: [u64; 6]) -> u32 {
+    const X86_64: u32 = 0xc000_003e;
+    let mut data = vec![call as u32, X86_64, 0, 0];
+    data.extend(
+        arguments
+            .iter()
+            .flat_map(|word| [*word as u32, (word >> 32) as u32]),
     );
+    let (mut at, mut value) = (0, 0u32);
+    loop {
+        let one = &program[at];
+        let jump = |taken: bool| at + 1 + usize::from(if taken { one.jt } else { one.jf });
+        at = match one.code {
+            0x20 => {
+                value = data[one.k as usize / 4];
+                at + 1
+            }
+            0x54 => {
+                value &= one.k;
+                at + 1
+            }
+            0x05 => at + 1 + one.k as usize,
+            0x15 => jump(value == one.k),
+            0x25 => jump(value > one.k),
+            0x35 => jump(value >= one.k),
+            0x06 => return one.k,
+            other => panic!("instruction {other:#x}"),
+        };
+    }
+}
+
+#[test]
+fn the_streams_of_a_program_are_written_at_their_end_and_in_no_other_way() {
+    let [_, seek, affinity, calls] = of_program(SeccompAction::Trap);
+    let [allowed, refused] = [0x7fff_0000, 0x0003_0000];
+    let [private, shared] = [2, 1];
+    let [read, write, run] = [1, 2, 4];
+    let map =
+        |rights: u64, flags: u64, file: u64| answer(&calls, 9, [0, 4096, rights, flags, file, 0]);
+    assert_eq!(map(read | write, private | 0x20, u64::MAX), allowed);
+    assert_eq!(map(read | write, shared, 1), refused);
+    assert_eq!(map(read, private, 1), refused);
+    assert_eq!(map(read | run, private | 0x20, u64::MAX), refused);
+    assert_eq!(
+        answer(&calls, 10, [0, 4096, read | write, 0, 0, 0]),
+        allowed
+    );
+    assert_eq!(answer(&calls, 10, [0, 4096, read | run, 0, 0, 0]), refused);
+    let no_place = 0x0005_0000 | libc::ESPIPE as u32;
+    assert_eq!(answer(&seek, libc::SYS_lseek, [1, 0, 0, 0, 0, 0]), no_place);
+    let not_there = 0x0005_0000 | libc::ENOSYS as u32;
+    for (process, expected) in [(0, allowed), (1, not_there), (1 << 32 | 1, not_there)] {
+        let found = answer(
+            &affinity,
+            libc::SYS_sched_getaffinity,
+            [process, 8, 0, 0, 0, 0],
+        );
+        assert_eq!(found, expected, "{process}");
+    }
+    assert_eq!(answer(&calls, 1, [1, 0, 1, 0, 0, 0]), allowed);
+    // `pwrite64`, `ftruncate`, `sendfile`, `copy_file_range`.
+    for call in [18, 77, 40, 326] {
+        assert_eq!(answer(&calls, call, [1, 0, 0, 0, 0, 0]), refused, "{call}");
+    }
 }
