@@ -236,6 +236,7 @@ impl Slot {
                 function(a, b, c, d, e, f)
             }
         };
+        walled.exchange(frame)?;
         for copy in shown.into_iter().flatten() {
             let ended = walled.end_brigade(frame, copy);
             walled.hide_brigade(copy);

@@ -6,7 +6,8 @@ use crate::walled::{Walled, lock};
 use std::sync::atomic::Ordering;
 
 /// What a module may write of its connections to backends (`proxy_conn_rec`), and of what is counted for all of them.
-pub(crate) const BACKEND_FIELDS: [(&str, u64, u64); 6] = [
+pub(crate) const BACKEND_FIELDS: [(&str, u64, u64); 7] = [
+    (crate::shadows::OF_BACKEND, 8, 8),
     ("proxy_worker_shared.lbstatus", SHARED_STATUS, 4),
     ("proxy_worker_shared.elected", SHARED_ELECTED, 8),
     ("proxy_conn_rec.close", 84, 4),
@@ -23,7 +24,7 @@ const WORKER_SHARED: u64 = 24;
 
 /// A connection to a backend that mod_proxy has given to the module.
 pub(crate) struct Backend {
-    at: u64,
+    pub(crate) at: u64,
     pub(crate) connection: u64,
     pub(crate) worker: u64,
     pub(crate) socket: u64,

@@ -46,7 +46,7 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
         return 0;
     };
     frame.walled.asked.count();
-    match act(frame) {
+    match frame.walled.exchange(frame).and_then(|()| act(frame)) {
         Ok(answer) => answer,
         Err(what) => {
             mullion_word_runtime::refuse(what);
@@ -201,6 +201,7 @@ pub(crate) fn checked(
         for (at, param) in params.iter().enumerate().take(WIDE) {
             if let Param::Object { kind: b'b', null } = *param
                 && !(null && arguments[at] == 0)
+                && !walled.is_brigade_of_backend(arguments[at])
             {
                 arguments[at] = passing
                     .brigade(arguments[at])
@@ -215,9 +216,12 @@ pub(crate) fn checked(
             Param::Pool => walled
                 .pool(frame, value)
                 .map_err(|what| format!("{}: {what}", name))?,
-            Param::Request { null } => {
-                if !(is_request(frame, value) || null && value == 0) {
-                    return lacks(name, at, value, "request");
+            Param::Request { null: true } if value == 0 => {}
+            Param::Request { .. } => {
+                let real = walled.shadow(frame, value);
+                match real.map_err(|what| format!("{name}: {what}"))? {
+                    Some(real) => arguments[at] = real,
+                    None => return lacks(name, at, value, "request"),
                 }
             }
             Param::Connection { null } => {

@@ -44,6 +44,7 @@ mod relocatable;
 mod report;
 mod rings;
 mod score;
+mod shadows;
 mod slots;
 mod stopped;
 mod streams;

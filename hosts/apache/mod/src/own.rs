@@ -24,7 +24,7 @@ macro_rules! functions {
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
         addresses, heap, kinds, libraries, own, partners, patterns, pieces, pooled, processes,
-        relocatable, streams, timed, varbuf,
+        relocatable, shadows, streams, timed, varbuf,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -53,6 +53,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
                 apr_base64_decode, apr_base64_decode_binary;
             addresses: apr_sockaddr_ip_get, apr_socket_recvfrom;
+            shadows: ap_create_request_config, ap_rgetline_core;
             patterns: ap_regcomp;
             pieces: malloc, calloc, aligned_alloc, realloc, free;
             pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;

@@ -15,8 +15,8 @@ pub(crate) struct Borrowed {
     frame: usize,
 }
 
-/// Where a connection to a backend says that nobody may use it again.
-const CLOSE: u64 = 84;
+/// Where a connection to a backend says that nobody may use it again: the byte, and the bit.
+const CLOSE: (u64, u8) = (86, 2);
 
 impl Walled {
     /// Gives back what an ended call of this thread has. A call that it was made in ends, too, and may still use a connection.
@@ -37,7 +37,7 @@ impl Walled {
             self.release(at);
             // SAFETY: mod_proxy has given the connection to the call that has ended, and nobody else has it.
             unsafe {
-                ((at + CLOSE) as *mut u32).write(1);
+                *((at + CLOSE.0) as *mut u8) |= CLOSE.1;
                 let real: extern "C" fn(*const i8, u64, u64) -> i32 = std::mem::transmute(real);
                 real(c"mullion".as_ptr(), at, frame::main_server().unwrap_or(0));
             }

@@ -207,6 +207,8 @@ pub(crate) struct Walled {
     pub(crate) borrowed: Mutex<Vec<Borrowed>>,
     /// Of a heap that the module has in itself.
     pub(crate) pieces: Mutex<HashMap<u64, pieces::Piece>>,
+    /// Our requests for those in the module's memory.
+    pub(crate) shadows: Mutex<HashMap<u64, u64>>,
     /// The core's regular expressions, by the places that the module has for them.
     pub(crate) patterns: Mutex<Map<u64>>,
     /// Modules whose memory from pools it may write, too.
@@ -296,6 +298,7 @@ impl Walled {
             backend_fields,
             has_borrowed: AtomicBool::new(false),
             borrowed: Mutex::default(),
+            shadows: Mutex::default(),
             patterns: Mutex::default(),
             pieces: Mutex::default(),
             offered: Mutex::default(),

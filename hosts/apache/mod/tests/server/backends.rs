@@ -18,6 +18,8 @@ pub(crate) fn start(kind: &str) -> u16 {
         "redis" => redis,
         "memcache" => memcache,
         "says" => says,
+        "http" => http,
+        "uwsgi" => uwsgi,
         other => panic!("{other}"),
     };
     std::thread::spawn(move || {
@@ -31,6 +33,58 @@ pub(crate) fn start(kind: &str) -> u16 {
 /// Whoever comes is told something at once.
 fn says(mut stream: TcpStream) -> Option<()> {
     stream.write_all(b"from the other side\n").ok()
+}
+
+/// Requests of HTTP/1.1, one after the other. What was asked for is in the answer.
+fn http(mut stream: TcpStream) -> Option<()> {
+    loop {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let [byte] = bytes::<1>(&mut stream)?;
+            head.push(byte);
+        }
+        let head = String::from_utf8_lossy(&head).into_owned();
+        let mut lines = head.lines();
+        let line = lines.next()?.to_owned();
+        let length = lines.find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            let is_it = name.eq_ignore_ascii_case("content-length");
+            is_it.then(|| value.parse::<u16>().ok()).flatten()
+        });
+        let [high, low] = length.unwrap_or(0).to_be_bytes();
+        let asked = body(&mut stream, high, low)?;
+        let asked = String::from_utf8_lossy(&asked).into_owned();
+        let answer = match line.split(' ').nth(1)? {
+            "/none" => "HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\nnone".to_owned(),
+            "/chunked" => {
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\n\r\n"
+                    .to_owned()
+            }
+            _ => {
+                let text = format!("{line} with {asked:?}");
+                let (length, text) = match line.starts_with("HEAD") {
+                    true => (text.len(), String::new()),
+                    false => (text.len(), text),
+                };
+                format!(
+                    "HTTP/1.1 201 Made\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{text}"
+                )
+            }
+        };
+        stream.write_all(answer.as_bytes()).ok()?;
+    }
+}
+
+/// One request of uwsgi: a head of four bytes with the length of the variables.
+fn uwsgi(mut stream: TcpStream) -> Option<()> {
+    let [_, low, high, _] = bytes::<4>(&mut stream)?;
+    let variables = body(&mut stream, high, low)?;
+    let text = String::from_utf8_lossy(&variables).into_owned();
+    let is_query = text.contains("query");
+    let answer = format!(
+        "HTTP/1.1 201 Made\r\nContent-Type: text/plain\r\nX-Query: {is_query}\r\n\r\nfrom uwsgi"
+    );
+    stream.write_all(answer.as_bytes()).ok()
 }
 
 fn bytes<const COUNT: usize>(stream: &mut TcpStream) -> Option<[u8; COUNT]> {

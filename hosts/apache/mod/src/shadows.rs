@@ -1,0 +1,205 @@
+//! Requests that a module has made in its own memory, as mod_proxy_http does for what a backend answers. The core would follow what
+//! is in them. So it gets one of ours, with the fields of the module's that were looked at.
+//!
+//! ```text
+//!   the module's request ──► a call of the host: its tables and numbers are looked at ──► ours, in the same pool
+//!   mod_proxy's connection to a backend has the module's ──► the next call or return puts ours there
+//! ```
+
+use crate::apr;
+use crate::call::{has, is_connection, is_request};
+use crate::frame::Frame;
+use crate::layout::{self, read};
+use crate::walled::{Answer, Walled, lock};
+use std::sync::atomic::Ordering;
+
+const TABLES: [u64; 7] = [
+    layout::R_HEADERS_IN,
+    layout::R_HEADERS_OUT,
+    layout::R_ERR_HEADERS_OUT,
+    layout::R_SUBPROCESS_ENV,
+    layout::R_NOTES,
+    layout::R_TRAILERS_IN,
+    layout::R_TRAILERS_OUT,
+];
+
+/// What a policy calls the right to give mod_proxy a request with a connection to a backend.
+pub(crate) const OF_BACKEND: &str = "proxy_conn_rec.r";
+/// Where such a connection has it, and a brigade of mod_proxy's own.
+const REQUEST: u64 = 8;
+const BRIGADE: u64 = 104;
+
+/// Sets a word of our request.
+unsafe fn set(at: u64, value: u64) {
+    // SAFETY: by the caller, it is a field of our own request.
+    unsafe { (at as *mut u64).write(value) };
+}
+
+impl Walled {
+    /// Our request for one in the module's memory, or for the core's own itself.
+    pub(crate) fn shadow(&'static self, frame: &Frame, r: u64) -> Answer<Option<u64>> {
+        if is_request(frame, r) {
+            return Ok(Some(r));
+        }
+        if !self.makes_requests() || !self.writes(r, layout::REQUEST) {
+            return Ok(None);
+        }
+        let known = lock(&self.shadows).get(&r).copied();
+        let known = known.filter(|ours| self.knows(*ours, b'r'));
+        let ours = match known {
+            Some(ours) => ours,
+            None => self.make_shadow(frame, r)?,
+        };
+        self.refresh(frame, r, ours)?;
+        Ok(Some(ours))
+    }
+
+    fn makes_requests(&self) -> bool {
+        self.backend_fields.contains(&OF_BACKEND)
+    }
+
+    fn make_shadow(&'static self, frame: &Frame, r: u64) -> Answer<u64> {
+        // SAFETY: the module may write, and so read, its request. Each word is read once.
+        let (pool, c, server) = unsafe {
+            (
+                read(r + layout::R_POOL),
+                read(r + layout::R_CONNECTION),
+                read(r + layout::R_SERVER),
+            )
+        };
+        self.pool(frame, pool)?;
+        if !is_connection(frame, c) || !frame.has_server(server) {
+            return Err(format!(
+                "{r:#x} is a request of no connection or server that the module was given"
+            ));
+        }
+        let config =
+            apr::symbol("ap_create_request_config").ok_or("the server does not have it")?;
+        // SAFETY: the pool lives and gives that much; the connection is the core's.
+        unsafe {
+            let ours = apr::apr_palloc(pool, layout::REQUEST);
+            (ours as *mut u8).write_bytes(0, layout::REQUEST as usize);
+            let config: extern "C" fn(u64) -> u64 = std::mem::transmute(config);
+            set(ours + layout::R_POOL, pool);
+            set(ours + layout::R_CONNECTION, c);
+            set(ours + layout::R_SERVER, server);
+            set(ours + layout::R_LOG, read(c + layout::C_LOG));
+            set(ours + layout::R_TIME, read(r + layout::R_TIME));
+            set(ours + layout::R_REQUEST_CONFIG, config(pool));
+            set(ours + layout::R_AGENT_ADDR, read(c + layout::C_CLIENT_ADDR));
+            set(ours + layout::R_AGENT_IP, read(c + layout::C_CLIENT_IP));
+            for at in [layout::R_INPUT_FILTERS, layout::R_PROTO_INPUT_FILTERS] {
+                set(ours + at, read(c + layout::C_INPUT_FILTERS));
+            }
+            for at in [layout::R_OUTPUT_FILTERS, layout::R_PROTO_OUTPUT_FILTERS] {
+                set(ours + at, read(c + layout::C_OUTPUT_FILTERS));
+            }
+            self.know(frame, Some(pool), ours, b'r')?;
+            lock(&self.shadows).insert(r, ours);
+            Ok(ours)
+        }
+    }
+
+    /// Takes over what the module has set since.
+    fn refresh(&'static self, frame: &Frame, r: u64, ours: u64) -> Answer<()> {
+        for at in TABLES {
+            // SAFETY: the module may read its request.
+            let table = unsafe { read(r + at) };
+            if table != 0 && !has(frame, b't', table) {
+                return Err(format!(
+                    "{table:#x} in a request is no table that the module was given or has made"
+                ));
+            }
+            // SAFETY: it is our request.
+            unsafe { set(ours + at, table) };
+        }
+        for at in [layout::R_STATUS, layout::R_PROXYREQ] {
+            // SAFETY: as before; both are 32 bits.
+            unsafe { ((ours + at) as *mut u32).write(((r + at) as *const u32).read()) };
+        }
+        Ok(())
+    }
+
+    /// Before the core runs: connections to backends have our requests, and none of the module's.
+    #[inline]
+    pub(crate) fn exchange(&'static self, frame: &Frame) -> Answer<()> {
+        match self.makes_requests() && self.has_backends.load(Ordering::Relaxed) {
+            true => self.exchange_all(frame),
+            false => Ok(()),
+        }
+    }
+
+    fn exchange_all(&'static self, frame: &Frame) -> Answer<()> {
+        for backend in self.backends() {
+            // SAFETY: mod_proxy keeps its connections as long as the process lives.
+            let r = unsafe { read(backend.at + REQUEST) };
+            if r == 0 || self.knows(r, b'r') {
+                continue;
+            }
+            let ours = self.shadow(frame, r)?;
+            // SAFETY: as before; what is not known is taken away.
+            unsafe { set(backend.at + REQUEST, ours.unwrap_or(0)) };
+            if ours.is_none() {
+                return Err(format!("{r:#x} with a backend is no request of the module"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is mod_proxy's own brigade of a connection to a backend, which is passed on as it is.
+    pub(crate) fn is_brigade_of_backend(&self, at: u64) -> bool {
+        // SAFETY: as above.
+        let of = |backend: &crate::backends::Backend| unsafe { read(backend.at + BRIGADE) };
+        at != 0 && self.backends().iter().any(|backend| of(backend) == at)
+    }
+}
+
+/// The module's request has a place of the module's for configurations, which nobody else looks at.
+pub(crate) extern "C" fn ap_create_request_config(pool: u64) -> u64 {
+    const MODULES: u64 = 512;
+    crate::call::mediate(|frame| {
+        let at = frame.walled.take(frame, pool, 8 * MODULES)?;
+        // SAFETY: it was just taken.
+        unsafe { (at as *mut u8).write_bytes(0, 8 * MODULES as usize) };
+        Ok(at)
+    })
+}
+
+/// A line of what is read. If there is a length, the line goes to where the first word points.
+pub(crate) extern "C" fn ap_rgetline_core(
+    to: u64,
+    bytes: u64,
+    count: u64,
+    r: u64,
+    flags: u64,
+    brigade: u64,
+) -> u64 {
+    crate::call::mediate(|frame| {
+        let walled = frame.walled;
+        walled.must_write(to, 8)?;
+        walled.must_write(count, 8)?;
+        // SAFETY: the module may write, and so read, there. What is looked at is what is passed on.
+        let mut line = unsafe { read(to) };
+        match bytes {
+            0 => return Err("ap_rgetline_core: a line without a place for it".to_owned()),
+            bytes => walled.must_write(line, bytes)?,
+        }
+        let r = walled.shadow(frame, r)?;
+        let r = r.ok_or("ap_rgetline_core: no request of the module")?;
+        let mut passing = crate::rings::Passing::new(frame);
+        let brigade = match walled.is_brigade_of_backend(brigade) {
+            true => brigade,
+            false => passing.brigade(brigade)?,
+        };
+        let real = apr::symbol("ap_rgetline_core").ok_or("the server does not have it")?;
+        let mut read = 0u64;
+        // SAFETY: it is httpd's function, with words of ours and room for the line.
+        let real: extern "C" fn(*mut u64, u64, *mut u64, u64, u64, u64) -> i32 =
+            unsafe { std::mem::transmute(real) };
+        let status = real(&mut line, bytes, &mut read, r, flags, brigade);
+        passing.end()?;
+        // SAFETY: `must_write` has seen that the module may write there.
+        unsafe { (count as *mut u64).write(read) };
+        Ok(status as u32 as u64)
+    })
+}
