@@ -1,11 +1,13 @@
-//! Libraries' own test suites, built by their own build systems with `mullion cc`, and run as they are.
+//! Packages' own test suites, built by their own build systems natively and with `mullion cc`, and run as they are.
 
 use crate::Tested;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use mullion_fetch::Lock;
 use serde::Deserialize;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -24,6 +26,12 @@ pub(crate) struct Options {
     /// Where the libraries are built; what is there from another time is removed.
     #[arg(long, default_value = "build/suites")]
     directory: PathBuf,
+    /// Where results are kept: a run that was stopped is taken up again, with the same build of `mullion`.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Leave the native builds out.
+    #[arg(long)]
+    walled: bool,
 }
 
 /// `suites.toml`.
@@ -33,8 +41,8 @@ struct Suites {
     suite: Vec<Suite>,
 }
 
-/// One library's suite.
-#[derive(Deserialize)]
+/// One package's suite.
+#[derive(Deserialize, Hash)]
 #[serde(deny_unknown_fields)]
 struct Suite {
     name: String,
@@ -46,25 +54,34 @@ struct Suite {
     /// Commands for a shell, in the library's directory.
     steps: Vec<String>,
     count: Count,
-    /// How many tests there must be.
+    /// How many tests must pass in a domain.
     tests: usize,
+    /// How many must pass natively; as many, if it is not said.
+    native: Option<usize>,
+    /// Why they are more natively.
+    why: Option<String>,
+    /// Options of `mullion run` for its programs, besides those that all have.
+    #[serde(default)]
+    options: String,
     /// Tests of the suite that are left out.
     #[serde(default)]
     skipped: Vec<Skipped>,
 }
 
 /// How tests that passed are told from the output of the last step.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, Hash)]
 #[serde(deny_unknown_fields, default)]
 struct Count {
     /// Each line that holds one of these is a test.
     lines: Vec<String>,
     /// The number behind each of these is that many tests.
     number: Vec<String>,
+    /// The same of the number in front of each of these.
+    before: Vec<String>,
 }
 
 /// A test that cannot run in a domain.
-#[derive(Deserialize)]
+#[derive(Deserialize, Hash)]
 #[serde(deny_unknown_fields)]
 struct Skipped {
     test: String,
@@ -72,16 +89,107 @@ struct Skipped {
 }
 
 /// What came of one suite.
+#[derive(Debug, PartialEq)]
 struct Result {
     version: String,
     programs: usize,
+    /// `None`: not run.
+    native: Option<usize>,
     passed: usize,
-    elapsed: Duration,
+    seconds: f64,
+}
+
+/// Where a suite is built and run.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Native,
+    Walled,
+}
+
+/// Results of earlier runs, by suite.
+struct State {
+    path: Option<PathBuf>,
+    /// Of the command under test.
+    build: u64,
+    lines: Vec<String>,
+}
+
+impl State {
+    fn open(options: &Options) -> anyhow::Result<Self> {
+        let mut hash = DefaultHasher::new();
+        fs::read(&options.tested.mullion)?.hash(&mut hash);
+        options.walled.hash(&mut hash);
+        let text = match &options.state {
+            Some(path) => fs::read_to_string(path).unwrap_or_default(),
+            None => String::new(),
+        };
+        Ok(Self {
+            path: options.state.clone(),
+            build: hash.finish(),
+            lines: text.lines().map(str::to_owned).collect(),
+        })
+    }
+
+    /// What a result depends on: the build, and what the suite's entry says.
+    fn key(&self, suite: &Suite) -> String {
+        let mut hash = DefaultHasher::new();
+        (self.build, suite).hash(&mut hash);
+        format!("{} {:016x}", suite.name, hash.finish())
+    }
+
+    fn get(&self, suite: &Suite) -> Option<Result> {
+        let key = self.key(suite);
+        let mut lines = self.lines.iter().rev();
+        lines.find_map(|line| Result::read(line.strip_prefix(&key)?))
+    }
+
+    /// Writes down what passed. What did not is run again the next time.
+    fn keep(&self, suite: &Suite, result: &Result) -> anyhow::Result<()> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        let mut file = file.with_context(|| path.display().to_string())?;
+        let native = result
+            .native
+            .map_or("-".to_owned(), |count| count.to_string());
+        writeln!(
+            file,
+            "{} {} {} {native} {} {:.1}",
+            self.key(suite),
+            result.version,
+            result.programs,
+            result.passed,
+            result.seconds
+        )?;
+        Ok(())
+    }
+}
+
+impl Result {
+    /// What `State::keep` wrote behind the key; a line that was cut off is none.
+    fn read(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [version, programs, native, passed, seconds] = words.as_slice() else {
+            return None;
+        };
+        Some(Self {
+            version: (*version).to_owned(),
+            programs: programs.parse().ok()?,
+            native: match *native {
+                "-" => None,
+                count => Some(count.parse().ok()?),
+            },
+            passed: passed.parse().ok()?,
+            seconds: seconds.parse().ok()?,
+        })
+    }
 }
 
 /// How much of a failed step's output is shown, in lines.
 const SHOWN: usize = 40;
-
+/// How long one step may take, in seconds.
+const LONGEST: &str = "3600";
 pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     let suites: Suites = toml::from_str(include_str!("../suites.toml")).context("suites.toml")?;
     let lock = Lock::parse(include_str!("../../sysroot/sources.toml"))?;
@@ -101,27 +209,37 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     fs::create_dir_all(&options.directory)?;
     let directory = fs::canonicalize(&options.directory)?;
     println!(
-        "{:<10} {:<14} {:>8} {:>6} {:>7} {:>8}",
-        "library", "version", "programs", "tests", "passed", "time"
+        "{:<12} {:<14} {:>8} {:>7} {:>7} {:>8}",
+        "package", "version", "programs", "native", "walled", "time"
     );
+    let state = State::open(options)?;
     let (mut passed, mut failed) = (0, 0);
     for suite in &chosen {
-        match one(options, suite, &lock, &directory) {
+        let result = match state.get(suite) {
+            Some(known) => Ok(known),
+            None => one(options, suite, &lock, &directory).and_then(|result| {
+                state.keep(suite, &result)?;
+                Ok(result)
+            }),
+        };
+        match result {
             Ok(result) => {
                 passed += result.passed;
                 println!(
-                    "{:<10} {:<14} {:>8} {:>6} {:>7} {:>6.1} s",
+                    "{:<12} {:<14} {:>8} {:>7} {:>7} {:>6.1} s",
                     suite.name,
                     result.version,
                     result.programs,
-                    suite.tests,
+                    result
+                        .native
+                        .map_or("-".to_owned(), |count| count.to_string()),
                     result.passed,
-                    result.elapsed.as_secs_f64()
+                    result.seconds
                 );
             }
             Err(error) => {
                 failed += 1;
-                println!("{:<10} FAILED: {error:#}", suite.name);
+                println!("{:<12} FAILED: {error:#}", suite.name);
             }
         }
     }
@@ -130,7 +248,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
         .flat_map(|suite| suite.skipped.iter().map(|s| (suite.name.as_str(), s)))
         .collect();
     for (name, skipped) in &skipped {
-        println!("skipped    {name} {}: {}", skipped.test, skipped.reason);
+        println!("skipped      {name} {}: {}", skipped.test, skipped.reason);
     }
     if failed == 0 {
         println!("every program that the suites built has been verified and ran in a domain");
@@ -142,24 +260,62 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     Ok(failed == 0)
 }
 
-/// Builds and runs one suite in a fresh copy of its sources.
+/// Builds and runs one suite on each side, in fresh copies of its sources.
 fn one(options: &Options, suite: &Suite, lock: &Lock, directory: &Path) -> anyhow::Result<Result> {
     let start = Instant::now();
     let source = lock.source(&suite.source)?;
     let unpacked = mullion_fetch::fetch(source)?;
-    let tree = directory.join(&suite.name);
-    if tree.exists() {
-        fs::remove_dir_all(&tree).with_context(|| tree.display().to_string())?;
+    let native = match options.walled {
+        true => None,
+        false => {
+            let tree = copy(&unpacked, &directory.join(format!("{}-native", suite.name)))?;
+            let said = steps(options, suite, &tree, Side::Native).context("natively")?;
+            let passed = suite.count.tests(&said);
+            if passed != suite.native.unwrap_or(suite.tests) {
+                let expected = suite.native.unwrap_or(suite.tests);
+                bail!("{passed} tests passed natively, {expected} were expected");
+            }
+            Some(passed)
+        }
+    };
+    let tree = copy(&unpacked, &directory.join(&suite.name))?;
+    let said = steps(options, suite, &tree, Side::Walled)?;
+    let programs = verify_all(&options.tested.mullion, &tree)?;
+    let passed = suite.count.tests(&said);
+    if passed != suite.tests {
+        bail!("{passed} tests passed, {} were expected", suite.tests);
     }
-    // With its times: what is older than what it was made from would be made again.
+    Ok(Result {
+        version: version(&unpacked, &suite.source),
+        programs,
+        native,
+        passed,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// A fresh copy of the sources, with their times: what is older than what it was made from would be made again.
+fn copy(unpacked: &Path, tree: &Path) -> anyhow::Result<PathBuf> {
+    if tree.exists() {
+        fs::remove_dir_all(tree).with_context(|| tree.display().to_string())?;
+    }
     let copied = Command::new("cp")
         .arg("-a")
-        .arg(&unpacked)
-        .arg(&tree)
+        .arg(unpacked)
+        .arg(tree)
         .status()?;
     if !copied.success() {
         bail!("cp -a {} {}", unpacked.display(), tree.display());
     }
+    fs::create_dir_all(tree.join(TEMPORARY))?;
+    Ok(tree.to_owned())
+}
+
+/// Where a package's programs have temporary files: `/tmp` to those in a domain.
+const TEMPORARY: &str = ".temporary";
+
+/// All commands of a suite; what the last one said.
+fn steps(options: &Options, suite: &Suite, tree: &Path, side: Side) -> anyhow::Result<String> {
     let bar = ProgressBar::new(suite.steps.len() as u64);
     if let Ok(style) = ProgressStyle::with_template("{prefix:10} [{bar:40}] {elapsed} {msg}") {
         bar.set_style(style);
@@ -169,47 +325,76 @@ fn one(options: &Options, suite: &Suite, lock: &Lock, directory: &Path) -> anyho
     let mut said = String::new();
     for command in &suite.steps {
         bar.set_message(command.clone());
-        said = step(options, command, &tree)?;
+        said = step(options, suite, command, tree, side)?;
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let programs = verify_all(&options.tested.mullion, &tree)?;
-    let passed = suite.count.tests(&said);
-    if passed != suite.tests {
-        bail!("{passed} tests passed, {} were expected", suite.tests);
-    }
-    Ok(Result {
-        version: version(&unpacked, &suite.source),
-        programs,
-        passed,
-        elapsed: start.elapsed(),
-    })
+    Ok(said)
 }
 
-/// One command of a suite; what it said, or an error with the end of that.
-fn step(options: &Options, command: &str, tree: &Path) -> anyhow::Result<String> {
-    let tools = options.tested.mullion.parent().unwrap_or(Path::new("/"));
-    let mut path = tools.as_os_str().to_owned();
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
+/// One command of a suite; what it said, or an error with the end of that. The status of a command with `-` in front
+/// does not count, as in a makefile: then the tests that passed do.
+fn step(
+    options: &Options,
+    suite: &Suite,
+    command: &str,
+    tree: &Path,
+    side: Side,
+) -> anyhow::Result<String> {
+    let (command, counts) = match command.strip_prefix('-') {
+        Some(command) => (command, false),
+        None => (command, true),
+    };
     let whole = tree.display();
-    let output = Command::new("bash")
-        .arg("-c")
+    let mut shell = Command::new("timeout");
+    shell
+        .args([LONGEST, "bash", "-c"])
         .arg(format!("({command}) 2>&1"))
         .current_dir(tree)
-        .env("PATH", path)
-        .env("MULLION_RUN", format!("--dir .::/ --dir {whole}::{whole}"))
+        .env("TMPDIR", tree.join(TEMPORARY))
+        .env("LC_ALL", "C.UTF-8")
         .env_remove("MAKEFLAGS")
-        .env_remove("MAKELEVEL")
-        .output()
-        .context("bash")?;
+        .env_remove("MAKELEVEL");
+    if side == Side::Walled {
+        let mut path = tools(options)?.into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let run = format!(
+            "--clock --cwd . --dir {whole}::{whole} --dir {whole}/{TEMPORARY}::/tmp --env * {}",
+            suite.options
+        );
+        shell
+            .env("PATH", path)
+            .env("CC", "mullion-cc")
+            .env("CXX", "mullion-c++")
+            .env("MULLION_RUN", run);
+    } else {
+        shell.env("CC", "gcc").env("CXX", "g++");
+    }
+    let output = shell.output().context("timeout")?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
+    if output.status.success() || !counts {
         return Ok(said);
     }
     let lines: Vec<&str> = said.lines().collect();
     let end = lines[lines.len().saturating_sub(SHOWN)..].join("\n    ");
     bail!("{command}: {}\n    {end}", output.status)
+}
+
+/// The compilers' names as one word each, which some build systems ask for.
+fn tools(options: &Options) -> anyhow::Result<PathBuf> {
+    let directory = fs::canonicalize(&options.directory)?.join(".tools");
+    fs::create_dir_all(&directory)?;
+    for name in ["mullion", "mullion-cc", "mullion-c++"] {
+        let link = directory.join(name);
+        let _absent = fs::remove_file(&link);
+        std::os::unix::fs::symlink(&options.tested.mullion, &link)?;
+    }
+    // No program in a domain runs under valgrind; suites ask it about `true` and skip what needs it.
+    let valgrind = directory.join("valgrind");
+    let _absent = fs::remove_file(&valgrind);
+    std::os::unix::fs::symlink("/bin/false", &valgrind)?;
+    Ok(directory)
 }
 
 /// Verifies every program below `tree`, and counts them: an image that verifies holds no system call, so
@@ -271,13 +456,23 @@ impl Count {
             .number
             .iter()
             .flat_map(|mark| said.split(mark.as_str()).skip(1).filter_map(leading_number));
-        lines + numbers.sum::<usize>()
+        let before = self.before.iter().flat_map(|mark| {
+            let parts = said.split(mark.as_str());
+            let ends = parts.clone().count().saturating_sub(1);
+            parts.take(ends).filter_map(trailing_number)
+        });
+        lines + numbers.chain(before).sum::<usize>()
     }
 }
 
 fn leading_number(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     text[..digits].parse().ok()
+}
+
+fn trailing_number(text: &str) -> Option<usize> {
+    let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    text[text.len() - digits..].parse().ok()
 }
 
 #[cfg(test)]
@@ -289,9 +484,10 @@ mod tests {
         let count = Count {
             lines: vec!["Passed".to_owned()],
             number: vec!["Checks: ".to_owned()],
+            before: vec![" right".to_owned()],
         };
-        let said = "1/2 a Passed\n2/2 b ***Failed\n100%: Checks: 345, Failed: 0\nChecks: 5\n";
-        assert_eq!(count.tests(said), 351);
+        let said = "1/2 a Passed\n2/2 b ***Failed\n100%: Checks: 345, Failed: 0\nChecks: 5\n37 right, 2 wrong\n";
+        assert_eq!(count.tests(said), 388);
         assert_eq!(count.tests(""), 0);
     }
 
@@ -302,8 +498,40 @@ mod tests {
         for suite in &suites.suite {
             lock.source(&suite.source).unwrap();
             assert!(suite.tests > 0, "{}", suite.name);
+            let fewer = suite.native.is_some_and(|native| native > suite.tests);
+            assert_eq!(fewer, suite.why.is_some(), "{}", suite.name);
         }
         assert!(suites.suite.iter().any(|suite| suite.quick));
+    }
+
+    #[test]
+    fn a_result_is_taken_up_by_the_same_build_and_the_same_entry_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut suites: Suites = toml::from_str(include_str!("../suites.toml")).unwrap();
+        let mut suite = suites.suite.remove(0);
+        let path = directory.path().join("state");
+        let state = |build| State {
+            path: Some(path.clone()),
+            build,
+            lines: fs::read_to_string(&path)
+                .unwrap_or_default()
+                .lines()
+                .map(str::to_owned)
+                .collect(),
+        };
+        let result = Result {
+            version: "1.2".to_owned(),
+            programs: 4,
+            native: None,
+            passed: 16,
+            seconds: 2.5,
+        };
+        state(7).keep(&suite, &result).unwrap();
+        assert_eq!(state(7).get(&suite), Some(result));
+        assert_eq!(state(8).get(&suite), None);
+        suite.tests += 1;
+        assert_eq!(state(7).get(&suite), None);
+        assert_eq!(Result::read(" 1.2 4 - 16"), None);
     }
 
     #[test]

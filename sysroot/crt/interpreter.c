@@ -52,8 +52,8 @@ __attribute__((used)) static void start(long *block)
 		if (entry[0] == AT_EXECFN)
 			program = (const char *)entry[1];
 
-	/* mullion run OPTIONS -- PROGRAM ARGUMENTS */
-	const char *line[count + MOST_OPTIONS + 5];
+	/* mullion run OPTIONS --argv0 NAME -- PROGRAM ARGUMENTS */
+	const char *line[count + MOST_OPTIONS + 7];
 	long n = 0;
 	line[n++] = "mullion";
 	line[n++] = "run";
@@ -66,6 +66,10 @@ __attribute__((used)) static void start(long *block)
 		taken++;
 		while (*options && *options != ' ')
 			options++;
+	}
+	if (count) {
+		line[n++] = "--argv0";
+		line[n++] = arguments[0];
 	}
 	line[n++] = "--";
 	line[n++] = program;

@@ -2,6 +2,7 @@
 //! output, exit statuses, what is refused and how.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -440,7 +441,7 @@ fn a_program_starts_directly_with_what_it_was_granted() {
     let text = "#include <stdio.h>\nint main(int count, char **words) {\n\
         FILE *f = fopen(\"conftest.out\", \"w\");\n\
         if (!f) return 9;\n\
-        fprintf(f, \"%d %s\", count, words[1]);\n\
+        fprintf(f, \"%s %d %s\", words[0], count, words[1]);\n\
         return fclose(f) != 0;\n}\n";
     let directory = directory_with(&[("conftest.c", text)]);
     let here = directory.path();
@@ -448,6 +449,7 @@ fn a_program_starts_directly_with_what_it_was_granted() {
     let start = |options: &str| {
         let mut command = Command::new(here.join("conftest"));
         command
+            .arg0("-called")
             .arg("a b")
             .current_dir(here)
             .env("MULLION_RUN", options);
@@ -457,5 +459,5 @@ fn a_program_starts_directly_with_what_it_was_granted() {
     assert!(!here.join("conftest.out").exists());
     assert_eq!(start("--dir .::/"), Some(0));
     let written = fs::read_to_string(here.join("conftest.out")).expect("the file");
-    assert_eq!(written, "2 a b");
+    assert_eq!(written, "-called 2 a b");
 }

@@ -23,6 +23,14 @@ const WORDS: [&str; 2] = ["one", "two three"];
 /// Libraries that every program gets.
 const LIBRARIES: [&str; 2] = ["-lm", "-latomic"];
 
+/// What a program is built with besides.
+fn options(name: &str) -> &'static [&'static str] {
+    match name {
+        "regions.c" => &["-fopenmp"],
+        _ => &[],
+    }
+}
+
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/programs")
@@ -55,15 +63,21 @@ fn agrees(name: &str, compiler: &str) {
     let native = work.path().join("native");
     let host = if compiler == "cc" { "gcc" } else { "g++" };
     let mut build = Command::new(host);
-    build.args(["-O1", "-w"]).arg(source(name));
+    build
+        .args(["-O1", "-w"])
+        .args(options(name))
+        .arg(source(name));
     must(build.arg("-o").arg(&native).args(LIBRARIES));
-    let expected = outcome(Command::new(&native).args(WORDS));
+    let mut run = Command::new(&native);
+    // A domain has one thread.
+    let expected = outcome(run.args(WORDS).env("OMP_NUM_THREADS", "1"));
     for (level, protection) in BUILDS {
         let image = work.path().join(format!("{name}{level}-{protection}.mx"));
         let mut build = Command::new(env!("CARGO_BIN_EXE_mullion"));
         build
             .arg(compiler)
             .args([level, "-g", "-w"])
+            .args(options(name))
             .arg(format!("--mullion-protection={protection}"));
         must(
             build
@@ -91,6 +105,11 @@ fn the_processor_says_who_it_is() {
 #[test]
 fn signals_pipes_and_devices_of_its_own() {
     agrees("own.c", "cc");
+}
+
+#[test]
+fn regions_of_one_thread() {
+    agrees("regions.c", "cc");
 }
 
 #[test]

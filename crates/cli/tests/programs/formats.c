@@ -1,4 +1,5 @@
-/* printf and scanf. */
+/* printf and scanf, and versions in order. */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 #include <wchar.h>
@@ -22,5 +23,12 @@ int main(void)
 	char text[64];
 	n = snprintf(text, 8, "%s", "0123456789");
 	printf("%d %s %zu\n", n, text, strlen(text));
+	const char *versions[] = {"UNKNOWN", "4.19.0", "4.2", "4.02", "4", "", "a01", "a1", "a10", "a009", "000", "00"};
+	for (int i = 0; i < 12; i++)
+		for (int j = 0; j < 12; j++) {
+			int order = strverscmp(versions[i], versions[j]);
+			putchar("<=>"[(order > 0) - (order < 0) + 1]);
+		}
+	putchar('\n');
 	return 0;
 }

@@ -37,6 +37,9 @@ fn words_and_environment_are_what_was_given() {
         .env_remove("UNSET_VARIABLE")
         .output();
     expect(&output.expect("started"), 0, "A=1=2\nHANDED=over\n");
+    let mut whole = crate::command(&["--env", "*"], "streams", &["environment"]);
+    let output = whole.env_clear().env("ONE", "1").env("TWO", "2").output();
+    expect(&output.expect("started"), 0, "ONE=1\nTWO=2\n");
 }
 
 #[test]

@@ -113,6 +113,16 @@ pub(crate) fn sysinfo(call: &Call<'_>) -> Answer {
     Ok(0)
 }
 
+/// One processor.
+pub(crate) fn sched_getaffinity(call: &Call<'_>) -> Answer {
+    const WORD: u64 = 8;
+    if call.argument(1) < WORD {
+        return Err(Errno::INVAL.into());
+    }
+    call.write(call.argument(2), &1_u64.to_le_bytes())?;
+    Ok(WORD)
+}
+
 /// Whoever waits for a child has none.
 pub(crate) fn no_child(_: &Call<'_>) -> Answer {
     Err(Errno::CHILD.into())

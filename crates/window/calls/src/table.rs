@@ -152,6 +152,7 @@ pub const TABLE: &[Row] = &[
     row(200, "tkill", Always, process::tkill, SELF),
     row(201, "time", Clock, time::time, TIME),
     row(202, "futex", Always, process::futex, SELF),
+    row(204, "sched_getaffinity", Always, limits::sched_getaffinity, SELF),
     row(217, "getdents64", Directory, files::getdents64, BENEATH),
     row(218, "set_tid_address", Always, process::own_number, SELF),
     row(221, "fadvise64", Always, process::zero, SELF),

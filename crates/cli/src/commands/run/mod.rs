@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// the host has mounted inside it (/proc and /sys in /): grant that on its own.
     #[arg(long, value_name = "HOST::GUEST[:ro]", value_parser = granted)]
     dir: Vec<Arc<Mount>>,
-    /// Set a variable of the program's environment (NAME=VALUE), or hand one over (NAME). Repeat for more.
+    /// Set a variable of the program's environment (NAME=VALUE), or hand one over (NAME), or all ("*"). Repeat for more.
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<OsString>,
     /// The directory that the program begins in: its own path, in a granted directory, or "." for the path of the
@@ -119,6 +119,9 @@ pub(crate) struct Args {
     /// Write a gdb script with the program's place to this file, then stop. What --gdb starts.
     #[arg(long, hide = true, value_name = "FILE")]
     debugger_script: Option<PathBuf>,
+    /// The name by which the program was called: its first word [default: the image's path].
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    argv0: Option<OsString>,
     /// The image, and the program's arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_names = ["PROGRAM", "ARGUMENTS"])]
     program: Vec<OsString>,
@@ -272,24 +275,33 @@ impl Args {
             run = run.clock();
         }
         run = run.threads(self.threads);
-        let arguments = self.program.iter().map(|text| text.as_bytes());
-        run.arguments(arguments)
+        let name = self.argv0.iter().chain(self.program.first()).take(1);
+        let arguments = name.chain(self.program.iter().skip(1));
+        run.arguments(arguments.map(|text| text.as_bytes()))
             .environment(self.environment())
             .load()
     }
 
     fn environment(&self) -> Vec<Vec<u8>> {
-        let variable = |given: &OsString| match given.as_bytes().contains(&b'=') {
-            true => Some(given.as_bytes().to_vec()),
-            // A variable that is not set is not handed over.
-            false => std::env::var_os(given).map(|value| {
-                let mut entry = given.as_bytes().to_vec();
-                entry.push(b'=');
-                entry.extend(value.into_vec());
-                entry
-            }),
+        let entry = |name: &OsString, value: OsString| {
+            let mut entry = name.as_bytes().to_vec();
+            entry.push(b'=');
+            entry.extend(value.into_vec());
+            entry
         };
-        self.env.iter().filter_map(variable).collect()
+        let variables = |given: &OsString| -> Vec<Vec<u8>> {
+            if given == "*" {
+                let all = std::env::vars_os();
+                return all.map(|(name, value)| entry(&name, value)).collect();
+            }
+            if given.as_bytes().contains(&b'=') {
+                return vec![given.as_bytes().to_vec()];
+            }
+            // A variable that is not set is not handed over.
+            let value = std::env::var_os(given);
+            value.map(|value| entry(given, value)).into_iter().collect()
+        };
+        self.env.iter().flat_map(variables).collect()
     }
 }
 

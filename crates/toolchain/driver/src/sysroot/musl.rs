@@ -99,11 +99,9 @@ pub(super) fn units(library: &Path, overlay: &Path, work: &Path) -> Result<Vec<U
     for (product, file) in [
         ("program.o", "crt/program.c"),
         ("extension.o", "crt/extension.c"),
+        ("libgomp.a", "openmp/gomp.c"),
     ] {
-        let (name, source) = (
-            product.trim_end_matches(".o").to_owned(),
-            overlay.join(file),
-        );
+        let (name, source) = (stem(Path::new(product)), overlay.join(file));
         units.push(Unit {
             product,
             name,
