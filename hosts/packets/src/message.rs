@@ -10,10 +10,12 @@
 
 use crate::batch::BATCH;
 use crate::room::{ADDED, Contents, Header, ROOM, Slot};
+use crate::share::REPORT;
 
 /// Bytes of a question, and of an answer, at most: of an answer what most reports could take, too.
 pub(crate) const QUESTION: usize = BATCH * (32 + ROOM);
-pub(crate) const ANSWER: usize = (BATCH + ADDED) * (8 + ROOM) + REPORTS * (4 + 4096) + 4096;
+pub(crate) const ANSWER: usize =
+    (BATCH + ADDED) * (8 + ROOM) + REPORTS * (4 + REPORT as usize) + 4096;
 /// Reports that come with an answer.
 const REPORTS: usize = 256;
 /// The answer that a frame was changed.
@@ -194,6 +196,10 @@ impl Answer {
         let refused = rest.number()?;
         for _ in 0..rest.number()? {
             let length = rest.number()?;
+            // No module can say more at once, and nobody who reads it later expects more.
+            if u64::from(length) > REPORT {
+                return None;
+            }
             report(rest.bytes(length)?.to_vec());
         }
         rest.0.is_empty().then_some(refused.into())
@@ -233,6 +239,14 @@ mod tests {
         for length in 0..answer.0.len() {
             let cut = Answer(answer.0[..length].to_vec());
             assert_eq!(cut.put_into(&mut here, 3, &mut |_| {}), None, "{length}");
+        }
+        // A report that no module could make is none.
+        for (length, expected) in [(4096, Some(0)), (4097, None)] {
+            let mut answer = Answer::of(&there, 3);
+            answer.add_reports(0, &[vec![b'x'; length]]);
+            let mut count = 0;
+            let refused = answer.put_into(&mut here, 3, &mut |_| count += 1);
+            assert_eq!((refused, count == 1), (expected, expected.is_some()));
         }
     }
 

@@ -6,7 +6,7 @@ use crate::filter::Filter;
 use crate::frame::{self, Layout};
 use crate::process::Link;
 use crate::room::{ADDED, Contents, Header, Home, ROOM, Room, Slot};
-use crate::share::Writer;
+use crate::share::{self, Writer};
 use crate::ticks;
 use crate::view::View;
 use mullion::trust::PublicKey;
@@ -22,7 +22,7 @@ use thiserror::Error;
 /// Frames that a module may add to one (`PACKETS_ADDED_EACH`).
 const ADDED_EACH: usize = 16;
 /// Bytes of a report, and reports that wait to be read.
-const REPORT: usize = 4096;
+const REPORT: usize = share::REPORT as usize;
 const REPORTS: usize = 256;
 
 /// The form of the agreement with `packets.h` (`PACKETS_FORM`).

@@ -26,7 +26,7 @@ const HEAD: usize = 4096;
 /// Of what is above.
 const FORM: u32 = 1;
 /// Bytes of a report, at most.
-const REPORT: u64 = 4096;
+pub(crate) const REPORT: u64 = 4096;
 
 const SIZE_AT: usize = 4;
 const PUT_AT: usize = 64;
@@ -140,6 +140,8 @@ impl Drop for Writer {
 pub struct Reader {
     ring: Ring,
     taken: u64,
+    /// The numbers in the memory were none of the forwarder's.
+    is_damaged: bool,
 }
 
 impl Reader {
@@ -156,18 +158,31 @@ impl Reader {
         if ring.small(0).load(Ordering::Acquire) != FORM {
             return Err(io::Error::other("it is memory of reports of another form"));
         }
-        Ok(Reader { ring, taken: 0 })
+        Ok(Reader {
+            ring,
+            taken: 0,
+            is_damaged: false,
+        })
     }
 
     /// The next report, if there is one.
     pub fn next_report(&mut self) -> Option<Vec<u8>> {
+        if self.is_damaged {
+            return None;
+        }
         let put = self.ring.number(PUT_AT).load(Ordering::Acquire);
-        if put == self.taken {
+        let waiting = put.wrapping_sub(self.taken);
+        if waiting == 0 {
             return None;
         }
         let mut head = [0; 4];
         self.ring.read(self.taken, &mut head);
-        let length = u64::from(u32::from_le_bytes(head)).min(REPORT);
+        let length = u64::from(u32::from_le_bytes(head));
+        // Whoever has the memory can write there. What no forwarder writes is the end, for nothing behind it is a report.
+        if waiting > RING || length > REPORT || taken_by(length) > waiting {
+            self.is_damaged = true;
+            return None;
+        }
         let mut report = vec![0; length as usize];
         self.ring.read(self.taken + 4, &mut report);
         self.taken += taken_by(length);
@@ -180,7 +195,13 @@ impl Reader {
     /// Whether nothing comes any more, beyond what is there.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.ring.small(CLOSED_AT).load(Ordering::Acquire) != 0
+        self.is_damaged || self.ring.small(CLOSED_AT).load(Ordering::Acquire) != 0
+    }
+
+    /// Whether somebody has written there who is no forwarder. No report is read any more.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged
     }
 
     /// Reports that the forwarder had no room for.
@@ -308,6 +329,32 @@ mod tests {
         // Nobody makes it shorter.
         let file = std::fs::File::from(file);
         assert!(file.set_len(0).is_err());
+    }
+
+    #[test]
+    fn a_reader_of_damaged_memory_comes_to_its_end() {
+        let damages: [fn(&Ring, u64); 6] = [
+            // More was put than there is room for; less than was taken; a part of a report.
+            |ring, put| ring.number(PUT_AT).store(put + RING + 8, Ordering::Relaxed),
+            |ring, _| ring.number(PUT_AT).store(8, Ordering::Relaxed),
+            |ring, put| ring.number(PUT_AT).store(put - 8, Ordering::Relaxed),
+            |ring, _| ring.number(PUT_AT).store(u64::MAX, Ordering::Relaxed),
+            // A length that no report has, and one beyond what was put.
+            |ring, _| ring.write(16, &u32::MAX.to_le_bytes()),
+            |ring, _| ring.write(16, &100u32.to_le_bytes()),
+        ];
+        for (which, damage) in damages.iter().enumerate() {
+            let (mut writer, file) = Writer::new().unwrap();
+            let mut reader = Reader::of(&file).unwrap();
+            assert!(writer.put(b"a report") && writer.put(b"another one"));
+            assert_eq!(reader.next_report().as_deref(), Some(&b"a report"[..]));
+            damage(&Ring::of(&file).unwrap(), writer.put);
+            assert_eq!(reader.next_report(), None, "{which}");
+            assert!(reader.is_damaged() && reader.is_closed(), "{which}");
+            // It stays so, whatever is put now.
+            assert!(writer.put(b"more"), "{which}");
+            assert_eq!(reader.next_report(), None, "{which}");
+        }
     }
 
     #[test]

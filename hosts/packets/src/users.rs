@@ -17,7 +17,9 @@ use mullion::trust::challenge::{
     Challenge, ChallengeMessage, Event, ProtocolError, Proven, Session, SignedRequest, body_length,
 };
 use mullion::trust::keynote::Work;
-use mullion::trust::{Decision, DocumentError, PublicKey};
+use mullion::trust::module_type::WallKind;
+use mullion::trust::record::VerifiedRecord;
+use mullion::trust::{Decision, DocumentError, PublicKey, Reason};
 use mullion::{Asked, Authoriser, Limits};
 use mullion_loader::{Admitted, NotAdmitted};
 use mullion_service::wire::{self, Operation, Status, WireError};
@@ -142,16 +144,17 @@ impl Users {
         image: &[u8],
     ) -> Result<String, Refused> {
         let bytes: Arc<[u8]> = image.into();
-        let asked = Asked {
-            requesters: &[key],
-            record: load.record.as_deref(),
-            credentials: &load.credentials,
-            ..Asked::default()
-        };
         let mut work = Work::of(match self.authoriser.knows(&key.key()) {
             true => Work::KNOWN,
             false => Work::STRANGER,
         });
+        let asked = Asked {
+            requesters: &[key],
+            record: load.record.as_deref(),
+            credentials: &load.credentials,
+            alone: self.is_apart(load, &mut work),
+            ..Asked::default()
+        };
         let admitted = self
             .authoriser
             .admit_within(bytes.clone(), &asked, &mut work)?;
@@ -159,7 +162,10 @@ impl Users {
         let id = admitted.decision().map(id).unwrap_or_default();
         let role = self.roles.iter().find(|role| role.id == id);
         let role = role.ok_or_else(|| Refused::NoRole(id.clone()))?;
-        let description = role.bound(&load.module)?;
+        let mut description = role.bound(&load.module)?;
+        if admitted.decision().map(|decision| decision.mechanism) == Some(WallKind::Process) {
+            description.wall = Wall::Process;
+        }
         // These very bytes were admitted; the host verifies them once more, and asks nobody.
         let limits = granted(&admitted);
         let mut module = match description.wall {
@@ -174,6 +180,21 @@ impl Users {
         forwarder.put(module, load.replace)?;
         tracing::info!(module = description.name, key = %key.key(), id, "a user's module was loaded");
         Ok(id)
+    }
+
+    /// Whether a process is promised to the image: its user wishes for one, or the role of its type has one. The type is
+    /// that of the record's claim. The claim only chooses what the policy is asked, and the policy reads it again.
+    fn is_apart(&self, load: &Load, work: &mut Work) -> bool {
+        if load.module.wall == Wall::Process {
+            return true;
+        }
+        let record = load.record.as_deref();
+        let Some(Ok(Ok(record))) = record.map(|text| VerifiedRecord::open(text, work)) else {
+            return false;
+        };
+        let id = &record.compilation().module_type.id;
+        let role = self.roles.iter().find(|role| role.id == *id);
+        role.is_some_and(|role| role.wall == Wall::Process)
     }
 
     /// Keeps memory until it is fetched, for a while: the token for it.
@@ -278,7 +299,12 @@ fn granted(admitted: &Admitted) -> Limits {
 fn refusal(refused: &Refused) -> Value {
     let mut object = json!({ "error": refused.to_string() });
     if let Refused::NotAdmitted(NotAdmitted::Refused(refusal)) = refused {
-        object["way_out"] = json!(refusal.way_out);
+        object["way_out"] = match refusal.reason {
+            Reason::Mechanism(WallKind::Window) => {
+                json!(format!("{}: write wall = \"process\"", refusal.way_out))
+            }
+            _ => json!(refusal.way_out),
+        };
         object["obstacles"] = json!(refusal.told);
     }
     object

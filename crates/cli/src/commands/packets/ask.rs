@@ -190,7 +190,10 @@ impl ReportsArgs {
         }
         let mut reader = match &control.requester {
             Some(user) => {
-                let named = Named { name, memory: true };
+                let named = Named {
+                    name: name.clone(),
+                    memory: true,
+                };
                 let answer = control.ask_as(user, Operation::Call, &named, &[])?;
                 let token = answer.object["token"].as_str().unwrap_or_default();
                 users::fetch_memory(&control.control, token)?
@@ -206,6 +209,11 @@ impl ReportsArgs {
             }
             if !text.is_empty() {
                 show(&String::from_utf8_lossy(&text))?;
+            }
+            if reader.is_damaged() {
+                bail!(
+                    "the memory of the reports of `{name}` is damaged: somebody else has written there; ask for it again"
+                );
             }
             if is_closed {
                 return Ok(());
