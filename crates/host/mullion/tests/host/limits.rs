@@ -2,7 +2,7 @@
 
 use crate::{IMAGE, fault, imports};
 use mullion::{CallLimits, Caller, Cause, Domain, DomainMemory, Error, Imports, Limits, Ptr};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 fn limited(limits: Limits, imports: Imports) -> Domain {
@@ -39,6 +39,44 @@ fn time_of_a_call() {
     domain.restart().unwrap();
     let down = domain.function::<fn(i32) -> i32>("down").unwrap();
     assert_eq!(down.limited(limits).call(0).unwrap(), 0, "it is in time");
+}
+
+/// The module's own code is interrupted wherever it is. A host function is not: it runs to its end, although its call's
+/// time is over, and the call is stopped at its return. Nothing of the module runs in between.
+#[test]
+fn time_that_ends_in_a_host_function_stops_the_call_at_its_return() {
+    let granted = Duration::from_millis(10);
+    let limits = CallLimits {
+        time: Some(granted),
+        ..CallLimits::default()
+    };
+    let done: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let log = done.clone();
+    let imports = imports().function("host_lock", move |caller: &Caller<'_>| {
+        log.lock().unwrap().push("begun");
+        assert!(!caller.is_out_of_time());
+        while !caller.is_out_of_time() {
+            std::hint::spin_loop();
+        }
+        // The signal has come. More of the host's own work follows, and a lock is held meanwhile.
+        let mut log = log.lock().unwrap();
+        std::thread::sleep(2 * granted);
+        log.push("ended");
+        7u64
+    });
+    let domain = limited(Limits::default(), imports);
+    let locks = domain.function::<fn(i32) -> i32>("lock_and").unwrap();
+    let stopped = fault(locks.limited(limits).call(0));
+    assert_eq!(*stopped.cause(), Cause::TimeLimit { granted });
+    assert_eq!(stopped.symbol().as_deref(), Some("lock_and"));
+    // The module would have called it a second time.
+    assert_eq!(*done.lock().unwrap(), ["begun", "ended"]);
+    domain.restart().unwrap();
+
+    let spin = domain.function::<fn()>("loop_forever").unwrap();
+    let stopped = fault(spin.limited(limits).call());
+    assert_eq!(*stopped.cause(), Cause::TimeLimit { granted });
+    assert_eq!(stopped.symbol().as_deref(), Some("loop_forever"));
 }
 
 #[test]
