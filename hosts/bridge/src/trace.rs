@@ -1,5 +1,5 @@
-//! A run of a stock host as a trace: with `MULLION_WORD_TRACE=FILE` all decisions of the supervisor go into the file when the process
-//! ends, for `mullion model run FILE` (docs/word.md, "Traces").
+//! A run of a stock host as a trace. With `MULLION_WORD_TRACE=FILE` all decisions of the supervisor go into the file when
+//! the process ends. The file is for `mullion model run FILE` (docs/word.md, "Traces").
 
 use mullion_mmp::log::write_trace;
 use mullion_word_runtime::Host;

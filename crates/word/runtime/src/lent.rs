@@ -15,8 +15,8 @@
 //! that of the revocation (`docs/word.md`). It is left out only where no other thread is registered. A thread
 //! that registers makes one of its own, before it lends.
 //!
-//! A loan is written by its thread alone, without an atomic exchange. Its beginning is [`NOTHING`] while its end changes, so a reader that
-//! sees the same beginning before and behind the end has a loan that there was.
+//! A loan is written by its thread alone, without an atomic exchange. Its beginning is [`NOTHING`] while its end
+//! changes. So a reader that sees the same beginning before and behind the end has a loan that there was.
 
 use crate::memory::lock;
 use std::hint;
