@@ -192,7 +192,8 @@ impl ProgramBuilder<'_> {
 
     /// Lets it have so many threads at a time beside its first one, at most [`MAX_PROGRAM_THREADS`]. They end with the
     /// program: when its first thread returns from `main`, when any of them calls `exit`, and at a fault of any.
-    /// Limits of each call hold for each thread, those of all calls for all threads together.
+    /// Limits of each call hold for each thread, those of all calls for all threads together. A thread that counts is
+    /// a clock, so this grants the measuring of time too.
     #[must_use]
     pub fn threads(mut self, most: u32) -> Self {
         self.threads = most.min(MAX_PROGRAM_THREADS);

@@ -56,7 +56,8 @@ pub(crate) struct Args {
     clock: bool,
     /// Let it have so many threads at a time beside its first one (at most 94). They end with it.
     ///
-    /// Limits of time hold for all of them together, but for --max-time, which the first thread has.
+    /// Limits of time hold for all of them together, but for --max-time, which the first thread has. A thread that
+    /// counts is a clock, so this grants the measuring of time too.
     #[arg(long, value_name = "COUNT", default_value_t = 0, conflicts_with_all = ["process", "process_inside", "max_steps"],
         value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_PROGRAM_THREADS)))]
     threads: u32,
