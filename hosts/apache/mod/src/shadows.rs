@@ -148,7 +148,7 @@ impl Walled {
 
     /// Whether it is mod_proxy's own brigade of a connection to a backend, which is passed on as it is.
     pub(crate) fn is_brigade_of_backend(&self, at: u64) -> bool {
-        // SAFETY: as above.
+        // SAFETY: mod_proxy keeps its connections as long as the process lives.
         let of = |backend: &crate::backends::Backend| unsafe { read(backend.at + BRIGADE) };
         at != 0 && self.backends().iter().any(|backend| of(backend) == at)
     }
