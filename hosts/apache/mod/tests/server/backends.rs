@@ -149,16 +149,22 @@ fn fcgi(stream: TcpStream) -> Option<()> {
 
 /// One that is told that all is well.
 fn well(stream: TcpStream) -> Option<()> {
-    answer(stream, b"Status: 200 OK\r\nVariable-SEEN: yes\r\n\r\n")
+    // An authorizer gets no body: its variables are the last that it is sent.
+    answer_behind(4, stream, b"Status: 200 OK\r\nVariable-SEEN: yes\r\n\r\n")
 }
 
-fn answer(mut stream: TcpStream, text: &[u8]) -> Option<()> {
+fn answer(stream: TcpStream, text: &[u8]) -> Option<()> {
     const INPUT: u8 = 5;
+    answer_behind(INPUT, stream, text)
+}
+
+/// Answers when the last record of a kind has come, which is empty.
+fn answer_behind(last: u8, mut stream: TcpStream, text: &[u8]) -> Option<()> {
     loop {
         let [_, kind, _, _, high, low, padding, _] = bytes::<8>(&mut stream)?;
         let _content = body(&mut stream, high, low)?;
         let _padding = body(&mut stream, 0, padding)?;
-        if kind == INPUT && high == 0 && low == 0 {
+        if kind == last && high == 0 && low == 0 {
             break;
         }
     }
