@@ -7,8 +7,23 @@
 
 #define BIT(signal) (1ul << ((signal) - 1))
 
-/* What is blocked, and what has been sent meanwhile: bit n - 1 for signal n. */
-extern hidden _Thread_local unsigned long __mullion_blocked, __mullion_pending;
+/* Handlers within handlers that siglongjmp may leave. */
+#define NESTED 32
+
+/* What a thread has of signals. No thread-local: with one each library would have thread-locals, which every thread of a
+ * host would have to set up. */
+struct mullion_signals {
+	/* What is blocked, and what has been sent meanwhile: bit n - 1 for signal n. */
+	unsigned long blocked, pending;
+	struct { unsigned long place, before; } running[NESTED];
+	int depth;
+};
+
+/* The calling thread's. */
+hidden struct mullion_signals *__mullion_signals(void);
+
+/* What finds those of threads that a program has begun (clone.c); null for the others, and as long as there are none. */
+extern hidden struct mullion_signals *(*__mullion_signals_of_thread)(void);
 
 /* Does with a signal what the program has asked for: 1 if a handler ran; or a negative error number. */
 hidden long __mullion_signal(int signal, int code);

@@ -9,15 +9,16 @@
 #include "ksigaction.h"
 #include "mullion_signal.h"
 
-/* Handlers within handlers that siglongjmp may leave. */
-#define NESTED 32
-
-hidden _Thread_local unsigned long __mullion_blocked, __mullion_pending;
 static struct sigaction actions[_NSIG];
-static _Thread_local struct { unsigned long place, before; } running[NESTED];
-static _Thread_local int depth;
+static struct mullion_signals first;
 
 volatile int __eintr_valid_flag;
+
+struct mullion_signals *__mullion_signals(void)
+{
+	struct mullion_signals *own = __mullion_signals_of_thread ? __mullion_signals_of_thread() : 0;
+	return own ? own : &first;
+}
 
 static int handles(int signal)
 {
@@ -44,7 +45,7 @@ int __libc_sigaction(int signal, const struct sigaction *restrict new, struct si
 			return __syscall_ret(wrong);
 		actions[signal] = *new;
 		if (new->sa_handler == SIG_IGN)
-			__mullion_pending &= ~BIT(signal);
+			__mullion_signals()->pending &= ~BIT(signal);
 	}
 	if (old)
 		*old = before;
@@ -64,19 +65,20 @@ weak_alias(__sigaction, sigaction);
 
 static void run(int signal, int code)
 {
+	struct mullion_signals *own = __mullion_signals();
 	struct sigaction action = actions[signal];
-	unsigned long before = __mullion_blocked;
-	int place = depth < NESTED ? depth : 0;
+	unsigned long before = own->blocked;
+	int place = own->depth < NESTED ? own->depth : 0;
 	if (action.sa_flags & SA_RESETHAND) {
 		struct sigaction initial = { .sa_handler = SIG_DFL };
 		__libc_sigaction(signal, &initial, 0);
 	}
-	__mullion_blocked |= action.sa_mask.__bits[0];
+	own->blocked |= action.sa_mask.__bits[0];
 	if (!(action.sa_flags & SA_NODEFER))
-		__mullion_blocked |= BIT(signal);
-	running[place].place = (unsigned long)&action;
-	running[place].before = before;
-	depth = place + 1;
+		own->blocked |= BIT(signal);
+	own->running[place].place = (unsigned long)&action;
+	own->running[place].before = before;
+	own->depth = place + 1;
 	if (action.sa_flags & SA_SIGINFO) {
 		siginfo_t information = { .si_signo = signal, .si_code = code };
 		ucontext_t context = { 0 };
@@ -86,14 +88,15 @@ static void run(int signal, int code)
 	} else {
 		action.sa_handler(signal);
 	}
-	depth = place;
-	__mullion_blocked = before;
+	own->depth = place;
+	own->blocked = before;
 }
 
 hidden void __mullion_left(unsigned long place)
 {
-	while (depth && running[depth - 1].place < place)
-		__mullion_blocked = running[--depth].before;
+	struct mullion_signals *own = __mullion_signals();
+	while (own->depth && own->running[own->depth - 1].place < place)
+		own->blocked = own->running[--own->depth].before;
 }
 
 hidden long __mullion_signal(int signal, int code)
@@ -103,8 +106,8 @@ hidden long __mullion_signal(int signal, int code)
 	int keeps = signal != SIGKILL && signal != SIGSTOP;
 	if (keeps && actions[signal].sa_handler == SIG_IGN)
 		return 0;
-	if (keeps && __mullion_blocked & BIT(signal)) {
-		__mullion_pending |= BIT(signal);
+	if (keeps && __mullion_signals()->blocked & BIT(signal)) {
+		__mullion_signals()->pending |= BIT(signal);
 		return 0;
 	}
 	if (!handles(signal))
@@ -117,9 +120,9 @@ hidden long __mullion_signal(int signal, int code)
 hidden int __mullion_flush(void)
 {
 	int ran = 0;
-	for (unsigned long ready; (ready = __mullion_pending & ~__mullion_blocked);) {
+	for (unsigned long ready; (ready = __mullion_signals()->pending & ~__mullion_signals()->blocked);) {
 		int signal = __builtin_ctzl(ready) + 1;
-		__mullion_pending &= ~BIT(signal);
+		__mullion_signals()->pending &= ~BIT(signal);
 		ran += __mullion_signal(signal, SI_USER) > 0;
 	}
 	return ran;

@@ -4,6 +4,6 @@
 int sigpending(sigset_t *set)
 {
 	memset(set, 0, sizeof *set);
-	set->__bits[0] = __mullion_pending;
+	set->__bits[0] = __mullion_signals()->pending;
 	return 0;
 }

@@ -6,8 +6,8 @@
 
 int sigsuspend(const sigset_t *mask)
 {
-	unsigned long before = __mullion_blocked;
-	__mullion_blocked = mask->__bits[0] & ~(BIT(SIGKILL) | BIT(SIGSTOP));
+	unsigned long before = __mullion_signals()->blocked;
+	__mullion_signals()->blocked = mask->__bits[0] & ~(BIT(SIGKILL) | BIT(SIGSTOP));
 	int ran = __mullion_flush();
 	while (!ran && __mullion_armed) {
 		struct timespec left = __mullion_alarm_left();
@@ -16,7 +16,7 @@ int sigsuspend(const sigset_t *mask)
 			break;
 		ran = __mullion_alarm();
 	}
-	__mullion_blocked = before;
+	__mullion_signals()->blocked = before;
 	__mullion_flush();
 	return __syscall_ret(ran ? -EINTR : -EDEADLK);
 }

@@ -7,11 +7,11 @@
 
 static int take(unsigned long wanted, siginfo_t *information)
 {
-	unsigned long ready = __mullion_pending & wanted;
+	unsigned long ready = __mullion_signals()->pending & wanted;
 	if (!ready)
 		return 0;
 	int signal = __builtin_ctzl(ready) + 1;
-	__mullion_pending &= ~BIT(signal);
+	__mullion_signals()->pending &= ~BIT(signal);
 	if (information) {
 		memset(information, 0, sizeof *information);
 		information->si_signo = signal;
@@ -36,7 +36,7 @@ int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict information, 
 		if (longer)
 			return __syscall_ret(-EAGAIN);
 		/* Whoever waits for a signal has blocked it. */
-		__mullion_blocked |= BIT(SIGALRM);
+		__mullion_signals()->blocked |= BIT(SIGALRM);
 		__mullion_alarm();
 	}
 	if (limit)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "pthread_impl.h"
 #include "__mullion_leave.h"
+#include "../signal/mullion_signal.h"
 
 #define CLONE_THREAD 0x10000
 
@@ -22,6 +23,7 @@ struct beginning {
 struct frame {
 	jmp_buf end;
 	volatile int *cleared;
+	struct mullion_signals signals;
 };
 
 hidden extern char __mullion_threads;
@@ -29,6 +31,11 @@ extern char __libc_single_threaded;
 
 /* Null: the first thread. */
 static _Thread_local struct frame *frame;
+
+static struct mullion_signals *signals(void)
+{
+	return frame ? &frame->signals : 0;
+}
 
 /* Not inlined: the compiler may move the address of a thread-local to before the thread pointer is set. */
 __attribute__((noinline)) static void run(const struct beginning *from, struct frame *own)
@@ -78,5 +85,6 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
 	*given = (struct beginning){ function, argument, thread, cleared };
 	__mullion_threads = 1;
 	__libc_single_threaded = 0;
+	__mullion_signals_of_thread = signals;
 	return __syscall(SYS_clone, begin, given, number);
 }

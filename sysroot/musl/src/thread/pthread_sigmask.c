@@ -5,7 +5,7 @@
 
 int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
-	unsigned long before = __mullion_blocked, given = set ? set->__bits[0] : 0;
+	unsigned long before = __mullion_signals()->blocked, given = set ? set->__bits[0] : 0;
 	if (set) {
 		if (how == SIG_BLOCK)
 			given |= before;
@@ -19,7 +19,7 @@ int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict ol
 		old->__bits[0] = before;
 	}
 	if (set) {
-		__mullion_blocked = given & ~(BIT(SIGKILL) | BIT(SIGSTOP));
+		__mullion_signals()->blocked = given & ~(BIT(SIGKILL) | BIT(SIGSTOP));
 		__mullion_flush();
 	}
 	return 0;

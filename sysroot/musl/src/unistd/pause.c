@@ -4,6 +4,6 @@
 
 int pause(void)
 {
-	sigset_t same = { { __mullion_blocked } };
+	sigset_t same = { { __mullion_signals()->blocked } };
 	return sigsuspend(&same);
 }
