@@ -374,8 +374,12 @@ fn the_guide_for_extensions_is_followed() {
     let place = place.path();
     fs::write(place.join("sum.c"), piece(&text, "c", "sum,")).expect("written");
     fs::write(place.join("spell.h"), piece(&text, "c", "bind.h")).expect("written");
+    // A library, and a program that calls it.
+    fs::write(place.join("text.c"), "int text(void) { return 7; }\n").expect("written");
+    let main = "int text(void);\nint main(void) { return text() - 7; }\n";
+    fs::write(place.join("main.c"), main).expect("written");
     walk("docs/extension.md", place, "", &[], &[]);
-    for made in ["sum.mx", "records.c", "spell.rs", "spell_host.h"] {
+    for made in ["sum.mx", "records.c", "spell.rs", "spell_host.h", "program.mx"] {
         assert!(place.join(made).is_file(), "{made}");
     }
 }
