@@ -379,7 +379,13 @@ fn the_guide_for_extensions_is_followed() {
     let main = "int text(void);\nint main(void) { return text() - 7; }\n";
     fs::write(place.join("main.c"), main).expect("written");
     walk("docs/extension.md", place, "", &[], &[]);
-    for made in ["sum.mx", "records.c", "spell.rs", "spell_host.h", "program.mx"] {
+    for made in [
+        "sum.mx",
+        "records.c",
+        "spell.rs",
+        "spell_host.h",
+        "program.mx",
+    ] {
         assert!(place.join(made).is_file(), "{made}");
     }
 }
