@@ -53,7 +53,7 @@ fn there_are_as_many_as_were_promised() {
         let cases = cases(file);
         let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
         assert_eq!(names.len(), cases.len(), "{file}: a name is there twice");
-        // What is refused as a whole has no place, and does not count.
+        // A program that is refused as a whole has no place, and does not count.
         let told = |case: &&Case| {
             case.expected.len() >= words && case.expected.last().is_none_or(|word| word != "-")
         };

@@ -237,7 +237,7 @@ fn there_are_as_many_as_were_promised() {
         let cases = cases(file);
         let names: BTreeSet<&str> = cases.iter().map(|(words, ..)| words[0].as_str()).collect();
         assert_eq!(names.len(), cases.len(), "{file}: a name is there twice");
-        // What is refused as a whole has no place, and does not count.
+        // A program that is refused as a whole has no place, and does not count.
         let told =
             |found: &[String]| found.len() == words && found.last().is_some_and(|word| word != "-");
         let count = cases.iter().filter(|(words, ..)| told(words)).count();

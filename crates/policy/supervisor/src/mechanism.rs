@@ -91,7 +91,7 @@ pub trait Mechanism {
     }
 
     /// By holding: the call has told all that it changes. Where checked code acts on what it has read before, the
-    /// mechanism waits here until it no longer does. What the call has taken away is gone when it returns.
+    /// mechanism waits here until it no longer does. Rights that the call has taken away are gone when it returns.
     fn settle(&mut self) {}
 
     /// `domain` exists from now on and holds nothing.

@@ -8,7 +8,7 @@ use landlock::{
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-/// What root may beyond others is gone, for the calling thread and those it starts: a filter lets calls through that do
+/// The powers of root are gone, for the calling thread and those it starts: a filter lets calls through that do
 /// more for root.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use super::call::{Here, filter};
 use super::*;
 use seccompiler::BpfProgram;
 
-/// What a call that the filter does not let through is answered with here; Linux itself does not say this.
+/// The answer here to a call that the filter does not let through. Linux itself does not give it.
 const REFUSED: i64 = -libc::ENOTRECOVERABLE as i64;
 
 /// Who tries.

@@ -5,8 +5,8 @@
 //!     \                :
 //!      peer  = new line :       its peer is in `from`, or behind another line of `from`'s
 //! ```
-//! What it says of a line is told to who had it first before anybody can say anything over it. That is the peer, and then the
-//! receiver. Each side holds the endpoint against what it knows itself; what a domain claims it can claim of its own
+//! Each side hears of a line from the host before anybody can send anything over it: first the peer, then the receiver.
+//! Each side holds the endpoint against what it knows itself; what a domain claims it can claim of its own
 //! ends of links only. Who offers more than [`WINDOW`] at a time over one end of a link is ended. Who cannot map its side of
 //! a line says so, and the other side finds it closed.
 
