@@ -27,6 +27,7 @@ mod parser;
 mod processor_tests;
 #[cfg(test)]
 mod random_tests;
+mod spelled;
 mod stack;
 mod table;
 mod unit;
@@ -301,6 +302,11 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
         }
     };
     let mut unit = parser::parse(&source, refusals);
+    let named = spelled::by_name(&source, &unit.bytes);
+    if let Some(named) = &named {
+        refusals.clear();
+        unit = parser::parse(named, refusals);
+    }
     if !refusals.is_empty() {
         return empty;
     }

@@ -3,6 +3,7 @@
 use crate::cfi;
 use crate::lexer::{self, StatementKind, is_symbol_byte, symbol_length};
 use crate::operand::{Operand, number, operand, split_operands};
+use crate::spelled::Bytes;
 use crate::table::{self, Class, DirectiveClass};
 use crate::unit::{Instruction, Item, Label, LabelId, Position, Section, Unit, prefix};
 use crate::{Reason, Refusal};
@@ -279,6 +280,14 @@ impl<'a, 'r> Parser<'a, 'r> {
     fn data(&mut self, line: u32, name: &'a str, arguments: &'a str) {
         let section = &self.unit.sections[self.section];
         if section.executable {
+            if name == ".byte" {
+                let place = self.unit.items.len();
+                self.unit.bytes.push(Bytes {
+                    name,
+                    arguments,
+                    place,
+                });
+            }
             return self.refuse(line, name, Reason::DataInCode);
         }
         if section.unwind {

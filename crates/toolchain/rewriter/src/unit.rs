@@ -3,6 +3,7 @@
 
 use crate::cfi::Cfa;
 use crate::operand::{ADJUST, FLAGS, Gpr, OVERFLOW, Operand, Set, integer, number};
+use crate::spelled::Bytes;
 use crate::table::{Class, Effects, Role, Row};
 use std::collections::{HashMap, HashSet};
 
@@ -238,6 +239,8 @@ pub(crate) struct Unit<'a> {
     pub(crate) functions: Vec<usize>,
     /// Call-site table entries: start of the region, landing pad.
     pub(crate) landing_pads: Vec<(LabelId, LabelId)>,
+    /// Bytes in executable sections, in the order of the text.
+    pub(crate) bytes: Vec<Bytes<'a>>,
 }
 
 impl Unit<'_> {

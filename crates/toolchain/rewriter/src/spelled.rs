@@ -1,0 +1,172 @@
+//! Instructions that somebody spelled as bytes, because an assembler of that day did not know them by name
+//! (`.byte 0x0f, 0x01, 0xd0` for `xgetbv`). They are decoded, and go the way of all others.
+//!
+//! A wrong decoding is a wrong program, and no hole: the verifier reads what comes out of the assembler.
+
+use crate::operand::integer;
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction};
+
+/// A `.byte` in an executable section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes<'a> {
+    /// The directive's name: a piece of the source.
+    pub(crate) name: &'a str,
+    /// What stands behind it: a later piece of the same statement.
+    pub(crate) arguments: &'a str,
+    /// Where it stands among the unit's items: two with one number follow each other.
+    pub(crate) place: usize,
+}
+
+/// `source` with each run of bytes that are whole instructions written by name, on the same lines. `None` if no run is.
+pub(crate) fn by_name(source: &str, bytes: &[Bytes<'_>]) -> Option<String> {
+    let mut text = String::with_capacity(source.len() + 64);
+    let mut kept = 0;
+    for run in bytes.chunk_by(|one, next| one.place == next.place) {
+        let Some(named) = decoded(run) else {
+            continue;
+        };
+        let mut named = Some(named);
+        for piece in run {
+            let begin = offset(source, piece.name)?;
+            let end = offset(source, piece.arguments)? + piece.arguments.len();
+            text.push_str(source.get(kept..begin)?);
+            text.push_str(&named.take().unwrap_or_default());
+            kept = end;
+        }
+    }
+    if kept == 0 {
+        return None;
+    }
+    text.push_str(source.get(kept..)?);
+    Some(text)
+}
+
+/// Where a piece of `source` begins in it.
+fn offset(source: &str, piece: &str) -> Option<usize> {
+    (piece.as_ptr() as usize).checked_sub(source.as_ptr() as usize)
+}
+
+/// The instructions of one run, separated by `;`, or `None` if it is anything else than whole instructions that mean
+/// the same anywhere.
+fn decoded(run: &[Bytes<'_>]) -> Option<String> {
+    let mut bytes = Vec::new();
+    for piece in run {
+        for argument in piece.arguments.split(',') {
+            let value = integer(argument.trim())?;
+            bytes.push(
+                u8::try_from(value)
+                    .or_else(|_| i8::try_from(value).map(i8::cast_unsigned))
+                    .ok()?,
+            );
+        }
+    }
+    let mut formatter = GasFormatter::new();
+    let options = formatter.options_mut();
+    options.set_gas_show_mnemonic_size_suffix(true);
+    options.set_uppercase_hex(false);
+    options.set_branch_leading_zeros(false);
+    options.set_show_branch_size(false);
+    let mut decoder = Decoder::new(64, &bytes, DecoderOptions::NONE);
+    let mut text = String::new();
+    while decoder.can_decode() {
+        let instruction = decoder.decode();
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        if !is_the_same_anywhere(&instruction) {
+            return None;
+        }
+        match instruction.flow_control() {
+            // With a prefix of no meaning, for processors of long ago.
+            FlowControl::Return => text.push_str("ret"),
+            _ => formatter.format(&instruction, &mut text),
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Neither nonsense nor anything that is told by the distance from here.
+fn is_the_same_anywhere(instruction: &Instruction) -> bool {
+    let plain = match instruction.flow_control() {
+        FlowControl::Next | FlowControl::Exception => true,
+        FlowControl::Return => instruction.op_count() == 0,
+        _ => false,
+    };
+    plain && !instruction.is_invalid() && !instruction.is_ip_rel_memory_operand()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(arguments: &str) -> Option<String> {
+        decoded(&[Bytes {
+            name: ".byte",
+            arguments,
+            place: 0,
+        }])
+    }
+
+    #[test]
+    fn bytes_are_decoded_as_gas_would_write_them() {
+        for (bytes, text) in [
+            ("0x0f, 0x01, 0xd0", "xgetbv"),
+            ("0xf3,0x90", "pause"),
+            ("0xf3,0xc3", "ret"),
+            ("0x0f,0x0b", "ud2"),
+            ("102,15,56,220,209", "aesenc %xmm1,%xmm2"),
+            ("0x66,0x0f,0x38,0x00,0x04,0x24", "pshufb (%rsp),%xmm0"),
+            ("0x48,0x89,0xd8,0x90", "movq %rbx,%rax; nop"),
+            ("-112", "nop"),
+        ] {
+            assert_eq!(named(bytes).as_deref(), Some(text), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_instruction_or_depends_on_its_place_stays() {
+        for bytes in [
+            "0x0f, 0x01",                   // cut off
+            "0xeb, 0x00",                   // a jump
+            "0xe8, 0, 0, 0, 0",             // a call
+            "0x48, 0x8b, 0x05, 0, 0, 0, 0", // relative to %rip
+            "0xff, 0xe0",                   // an indirect jump
+            "0xc2, 0x08, 0x00",             // a return that pops
+            "symbol",
+            "256",
+            "",
+        ] {
+            assert_eq!(named(bytes), None, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_run_becomes_its_first_line_and_lines_keep_their_numbers() {
+        let source = "\tnop\n\t.byte 0x0f\n\t.byte 0x01, 0xd0\n\tret\n\t.byte 0xeb\n";
+        let at = |text: &str| {
+            let start = source.find(text).expect("it is there");
+            &source[start..start + text.len()]
+        };
+        let first = &source[source.find(".byte 0x0f").expect("there")..];
+        let second = &source[source.find(".byte 0x01").expect("there")..];
+        let bytes = [
+            Bytes {
+                name: &first[..5],
+                arguments: at("0x0f"),
+                place: 1,
+            },
+            Bytes {
+                name: &second[..5],
+                arguments: at("0x01, 0xd0"),
+                place: 1,
+            },
+            Bytes {
+                name: ".byte",
+                arguments: at("0xeb"),
+                place: 2,
+            },
+        ];
+        let text = by_name(source, &bytes).expect("one run is an instruction");
+        assert_eq!(text, "\tnop\n\txgetbv\n\t\n\tret\n\t.byte 0xeb\n");
+    }
+}
