@@ -284,10 +284,16 @@ fn call(stem: &str, function: &BoundFunction) -> String {
         "\n/* {name}() in the extension: what it reads is copied in, what it writes is copied out. */\n\
          static inline mullion_status {stem}_{name}({parameters})\n{{\n\
          \tmullion_status mullion_status_ = MULLION_OK;\n\
-         \tmullion_value mullion_arguments_[{}], mullion_returned = {{ {kind}, 0, {{ 0 }} }};\n{before}{after}{arguments}\
+         \tmullion_value mullion_arguments_[{}]{}, mullion_returned = {{ {kind}, 0, {{ 0 }} }};\n{before}{after}{arguments}\
          \tif (!mullion_status_)\n\t\tmullion_status_ = mullion_call(mullion_own->{name}, mullion_arguments_, {count}, &mullion_returned);\n\
          {outs}{result}{end}\treturn mullion_status_;\n}}\n",
-        count.max(1)
+        count.max(1),
+        // Nothing else is written to it.
+        if count == 0 {
+            " = { { MULLION_INTEGER, 0, { 0 } } }"
+        } else {
+            ""
+        }
     )
 }
 
@@ -426,7 +432,7 @@ fn answer(stem: &str, function: &BoundFunction) -> String {
         if *direction == Direction::Text {
             let _written = writeln!(
                 before,
-                "\tif (!mullion_status_ && !({p} = malloc({limit})))\n\t\tmullion_status_ = MULLION_NO_MEMORY;\n\
+                "\tif (!mullion_status_ && !({p} = ({element} *)malloc({limit})))\n\t\tmullion_status_ = MULLION_NO_MEMORY;\n\
                  \tif (!mullion_status_)\n\t\tmullion_status_ = mullion_read_string(mullion_domain_, mullion_inside_{p}, (char *){p}, {limit}, NULL);"
             );
             continue;
@@ -444,7 +450,7 @@ fn answer(stem: &str, function: &BoundFunction) -> String {
         // At least one byte: malloc of none may answer with a null pointer.
         let _written = writeln!(
             before,
-            "\tif (!mullion_status_ && !({p} = calloc(1, {size} + 1)))\n\t\tmullion_status_ = MULLION_NO_MEMORY;"
+            "\tif (!mullion_status_ && !({p} = ({element} *)calloc(1, {size} + 1)))\n\t\tmullion_status_ = MULLION_NO_MEMORY;"
         );
         if !matches!(direction, Direction::Out(_)) {
             let _written = writeln!(
