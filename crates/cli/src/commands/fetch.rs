@@ -20,7 +20,7 @@ pub(crate) struct Args {
 }
 
 /// The lock file of this build.
-const LOCK: &str = include_str!("../../../../sysroot/sources.toml");
+pub(crate) const LOCK: &str = include_str!("../../../../sysroot/sources.toml");
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {

@@ -7,6 +7,7 @@ mod cc;
 mod client;
 mod compile;
 mod fetch;
+mod get;
 mod grant;
 mod inspect;
 mod key;
@@ -94,6 +95,7 @@ pub(crate) enum Command {
     Bind(bind::Args),
     Word(word::Args),
     Fetch(fetch::Args),
+    Get(get::Args),
     #[command(hide = true)]
     Manual(manual::Args),
     /// Print the version of the command and of the window's binary interface.
@@ -138,6 +140,7 @@ impl Command {
             Command::Type(args) => args.run(),
             Command::Word(args) => args.run(),
             Command::Fetch(args) => args.run(),
+            Command::Get(args) => args.run(),
             Command::Manual(args) => args.run(crate::command_line()),
             Command::Version(args) => args.run(),
         }
