@@ -97,8 +97,9 @@ pub struct Beside {
 pub const BESIDE: &[Beside] = &[
     Beside {
         folder: "crates/policy/refusal",
-        reason: "The supervisor makes its values when it has refused already, and calls nothing of them. A fault tells a \
-            caller the wrong reason.",
+        reason: "Calls and replies as data, errors with their texts, and the log. The supervisor takes a call apart by itself. \
+            It makes errors when it has refused already, and writes to the log when it has decided; it never reads it. A \
+            fault tells somebody the wrong reason.",
         built_from: Some(&["mullion-terms"]),
         bare: true,
     },
@@ -117,6 +118,12 @@ pub const BESIDE: &[Beside] = &[
         bare: false,
     },
     Beside {
+        folder: "crates/word/rules",
+        reason: "As the rules of windows, for modules of the word wall.",
+        built_from: Some(&["mullion-rules", "thiserror"]),
+        bare: false,
+    },
+    Beside {
         folder: "crates/window/report",
         reason: "The run time makes its values when it has decided already. It calls functions of them only to count, in a \
             meter that hosts read and the run time never asks. A fault tells a host the wrong reason or figure.",
@@ -130,6 +137,14 @@ pub const BESIDE: &[Beside] = &[
             against the grants: names, access, kinds of files, clocks. So a fault does at worst what the program could ask for.",
         built_from: Some(&[]),
         bare: true,
+    },
+    Beside {
+        folder: "crates/loading/wire",
+        reason: "Frames and what is in them, as bytes and values, and errors with their texts. The session checks a signature \
+            over what was taken from a frame, and has the owner's key from there. So a request that is misread asks for \
+            something else that its owner may ask for. Errors are made when it has been decided that something fails.",
+        built_from: Some(&["serde", "serde_json", "thiserror"]),
+        bare: false,
     },
     Beside {
         folder: "crates/loading/search",

@@ -14,7 +14,7 @@ use crate::forward::{ChangeError, Forwarder, is_theirs};
 use crate::module::{LoadError, Module};
 use crate::share::{self, Reader};
 use mullion::trust::challenge::{
-    Challenge, ChallengeMessage, Event, ProtocolError, Proven, Session, SignedRequest, body_length,
+    ChallengeMessage, Event, ProtocolError, Proven, Session, SignedRequest, body_length, fresh,
 };
 use mullion::trust::keynote::Work;
 use mullion::trust::module_type::WallKind;
@@ -345,8 +345,7 @@ fn serve_one(
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let begun = Instant::now();
-    let challenge =
-        Challenge::fresh(LIFETIME).map_err(|error| io::Error::other(error.to_string()))?;
+    let challenge = fresh(LIFETIME).map_err(|error| io::Error::other(error.to_string()))?;
     let mut session = Session::new(challenge, Duration::ZERO);
     let mut input = Vec::new();
     while !stop.load(Ordering::Relaxed) {

@@ -602,7 +602,7 @@ fn a_thousand_clients_at_once_among_silent_and_slow_ones() {
     let key = SecretKey::generate().expect("a key");
     let hello = ChallengeMessage::Hello {
         version: VERSION,
-        key: key.public(),
+        key: *key.public().as_bytes(),
     };
     let begin = Instant::now();
     let silent: Vec<_> = (0..100).map(|_| Peer::new(&path)).collect();

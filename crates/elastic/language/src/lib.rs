@@ -7,7 +7,7 @@
 //! The loader asks of this table only whether it is there. So this is no part of its decision.
 #![forbid(unsafe_code)]
 
-use mullion_decide::document::{Document, DocumentError};
+use mullion_decide::document::{self, Document, DocumentError};
 use mullion_decide::limits::Limit;
 use mullion_decide::module_type::{Language, WallKind, is_symbol};
 use mullion_decide::{ModuleType, Sha256Digest};
@@ -313,7 +313,7 @@ impl Elastic {
             path: &table.path,
             text: &table.text,
         };
-        let file: TypeFile = document.parse()?;
+        let file: TypeFile = document::parse(&document)?;
         let span = file.elastic.span();
         let table = file.elastic.into_inner();
         read(&document, span, table, file.language, &file.mechanism).map(Some)

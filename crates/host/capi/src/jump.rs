@@ -1,9 +1,8 @@
 //! A host function that is left by a jump.
 //!
-//! The C library calls what a function has registered by `_pthread_cleanup_push` (Linux Standard Base, LSB
-//! Core) when the function is left by `longjmp` or `pthread_exit`, before the stack is given up. That is
-//! the one moment at which such a jump can be seen for certain. Afterwards the stack may look as if the
-//! host function still ran.
+//! A function can register another one by `_pthread_cleanup_push` (Linux Standard Base, LSB Core). When it is left by
+//! `longjmp` or `pthread_exit`, the C library calls that one before the stack is given up. That is the one moment at
+//! which such a jump can be seen for certain. Afterwards the stack may look as if the host function still ran.
 
 use mullion_host as host;
 use std::ffi::{c_int, c_void};

@@ -139,8 +139,8 @@ impl Domain {
     /// they nest.
     ///
     /// # Errors
-    /// As [`Domain::restart`]. If it is in use for so long, or this thread is in it, or another one is
-    /// restarting it, [`Error::InUse`]: then it is open as it was.
+    /// As [`Domain::restart`]. It fails with [`Error::InUse`] if the domain is in use for so long, this thread is in
+    /// it, or another one is restarting it. Then it is open as it was.
     pub fn restart_when_idle(&self, at_most: Duration) -> Result<(), Error> {
         let core = &self.core;
         if core.state.is_used_here() || mullion_runtime::is_inside(core.number) {

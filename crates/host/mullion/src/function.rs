@@ -15,9 +15,10 @@ use std::sync::Arc;
 /// An export of a domain, by name. It stays good when the domain is restarted.
 ///
 /// That it exists and may be entered is checked. Where the image has debug information (`-g`), its type there is
-/// compared with `F`: how many arguments there are, which are floating-point numbers, and how many bytes each has. A
-/// result may be left unlooked at. Nothing in an image is evidence, though. Without debug information, or with
-/// information that lies, a wrong type makes the domain compute nonsense, or fault, within its walls.
+/// compared with `F`. What is compared: how many arguments there are, which are floating-point numbers, and how many
+/// bytes each has. A result may be left unlooked at. Nothing in an image is evidence, though. Without debug
+/// information, or with information that lies, a wrong type makes the domain compute nonsense, or fault, within its
+/// walls.
 pub struct Function<F> {
     domain: Domain,
     export: usize,

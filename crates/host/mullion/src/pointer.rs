@@ -13,12 +13,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// What can be copied across the wall: plain data, of which every bit pattern is
 /// a value, without padding and references.
 ///
-/// Integers, floating-point numbers, [`Ptr`] and arrays of such are; a
-/// `#[repr(C)]` structure of them becomes so by
-/// `#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]` (from `zerocopy`,
-/// re-exported as [`zerocopy`](crate::zerocopy); then `#[zerocopy(crate =
-/// "mullion::zerocopy")]` as well), which checks all of that when it is compiled. `bool` is not: a domain may store a 2
-/// there; take `u8`.
+/// Integers, floating-point numbers, [`Ptr`] and arrays of such are. A `#[repr(C)]` structure of them becomes so by
+/// `#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]`, which checks all of that when it is compiled. The
+/// derive comes from `zerocopy`, re-exported as [`zerocopy`](crate::zerocopy). Then `#[zerocopy(crate =
+/// "mullion::zerocopy")]` is needed as well. `bool` is not: a domain may store a 2 there; take `u8`.
 pub trait Data: FromBytes + IntoBytes + Immutable + Copy {}
 
 impl<T: FromBytes + IntoBytes + Immutable + Copy> Data for T {}

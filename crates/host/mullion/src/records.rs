@@ -12,10 +12,11 @@ use std::collections::HashMap;
 /// What the supervisor holds now of all domains of this process, as [`SupervisorState`] has it:
 /// its `to_json` is what `mullion map` reads.
 ///
-/// The host is domain 0. Domains and their windows, the parts of their images, their heaps and stacks, the entry points
-/// that other domains may call, and shared memory have names. The links are the switch gates. A domain that has faulted
-/// or exited, and was not restarted, is marked as ended. An entry point that only the host calls is not in the records:
-/// the host may enter at every export ([`Image::exports`](crate::Image::exports)).
+/// The host is domain 0. Names are given to domains and their windows, the parts of their images, their heaps and
+/// stacks. Entry points that other domains may call have names, too, and so has shared memory. The links are the
+/// switch gates. A domain that has faulted or exited, and was not restarted, is marked as ended. An entry point that
+/// only the host calls is not in the records: the host may enter at every export
+/// ([`Image::exports`](crate::Image::exports)).
 ///
 /// It costs as much as there is, and holds back loading and sharing meanwhile, but no calls.
 #[must_use]

@@ -406,8 +406,8 @@ impl Core {
         &state::OWN
     }
 
-    /// From the thread pointer to what an OS thread has in this program, which must be the same on each: libraries that are
-    /// attached find it by this.
+    /// The distance from the thread pointer to what an OS thread has in this program. It must be the same on each
+    /// thread: libraries that are attached find it by this.
     pub fn distance(self) -> usize {
         here::distance()
     }

@@ -51,9 +51,9 @@
 //! its peer has received everything and answered. So a queue's bound is the longest such run, `contract!` knows
 //! it, refuses runs without an end, and a send neither blocks nor allocates.
 //!
-//! **Endpoints in messages.** An endpoint may be sent in a state in which it is to send. Then nothing is on its
-//! way to it: its peer waits. So no queue ever holds the receiver of a queue that holds something, which keeps
-//! channels from forming rings that nobody can reach and nobody can free.
+//! **Endpoints in messages.** An endpoint may be sent in a state in which it is to send. Then nothing is on its way
+//! to it: its peer waits. So no queue ever holds the receiver of a queue that holds something. That keeps channels
+//! from forming rings that nobody can reach and nobody can free.
 //!
 //! **Ends.** An endpoint that is dropped, or whose process ends, is [`ChannelClosed`] at its peer, after
 //! everything that was sent before. A message that nobody will receive is freed, and the endpoints in it are

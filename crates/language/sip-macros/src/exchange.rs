@@ -4,8 +4,8 @@
 //! calls no free function: a program can give the names `mullion_sip` and `core` to crates of its own, but not the
 //! types that the trait names. The compiler says what type a field has, from a pointer to the field.
 //!
-//! A field that has the type itself in it (`next: Option<ExBox<Node>>`) is described with a marker in the type's
-//! place ([`own`]); the compiler checks that the marker stands for the type itself.
+//! A field may have the type itself in it (`next: Option<ExBox<Node>>`). It is described with a marker in the type's
+//! place ([`own`]). The compiler checks that the marker stands for the type itself.
 
 mod own;
 mod representation;

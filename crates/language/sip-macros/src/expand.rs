@@ -3,8 +3,8 @@
 //!
 //! An endpoint's type names the state that it is in, and a message is a type that names its payload and the states
 //! around it. The functions that send and receive are safe: the compiler compares these types. The code that is
-//! generated has `unsafe impl`s and no `unsafe` block, and calls no free function in them: a program can give the names
-//! `mullion_sip` and `core` to crates of its own (`mullion_sip::channel::message`).
+//! generated has `unsafe impl`s and no `unsafe` block, and calls no free function in them. The reason: a program can
+//! give the names `mullion_sip` and `core` to crates of its own (`mullion_sip::channel::message`).
 
 mod own;
 

@@ -1,10 +1,10 @@
 //! What a host may grant its processes beyond memory and time: a socket that listens, a directory to read.
 //!
 //! A process has no files and no sockets. Where a configuration says so (`[services.NAME]`, docs/sip-running.md), the
-//! host serves one of these contracts at the name `/host/NAME`, and who has the right to look that name up has the
-//! power. So a grant is a right on a name like any other. It is the same in one address space and behind a wall of the
-//! hardware. The contract says what a process can do with it: to answer who calls, but not to call anybody. Another: to read
-//! below one directory, but not to write.
+//! host serves one of these contracts at the name `/host/NAME`. A process that may look that name up has the power.
+//! So a grant is a right on a name like any other. It is the same in one address space and behind a wall of the
+//! hardware. The contract says what a process can do with it: to answer who calls, but not to call anybody. Another:
+//! to read below one directory, but not to write.
 //!
 //! Both contracts answer each request at once or within a time that the request names. So neither a silent client of
 //! the network nor a slow disk keeps a process for longer than it wants.

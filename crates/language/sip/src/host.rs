@@ -10,8 +10,9 @@
 //! holds it. A [`Deputy`] gives another one, but never on a worker, where processes run. A separately built SIP
 //! cannot name any of this: its copy of this crate (feature `separate`) has no public `Host`.
 //!
-//! **Who calls.** What processes and hosts both call (spawn, bind, open) works for the process whose thread runs, or for
-//! the host if the OS thread has a `Host`. An OS thread that has neither is refused (`owner::caller`).
+//! **Who calls.** Some functions are for processes and hosts: spawn, bind, open. They work for the process whose
+//! thread runs, or for the host if the OS thread has a `Host`. An OS thread that has neither is refused
+//! (`owner::caller`).
 
 use std::fmt;
 use std::marker::PhantomData;

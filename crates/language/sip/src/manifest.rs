@@ -1,5 +1,4 @@
-//! What a separately built SIP says of itself, in a section of its file, so that a host can judge it before any
-//! of its code runs.
+//! The manifest of a separately built SIP, in a section of its file. A host can judge it before any of its code runs.
 //!
 //! ```text
 //!   "mullion-sip\0"  format        what follows is read only if the format is known

@@ -30,8 +30,8 @@ use crate::inner::CORE;
 use crate::kernel::Kernel;
 use crate::process::{self, Cause, Exit, Message};
 
-/// From the thread pointer to what an OS thread has in this program, which must be the same on each: libraries that are
-/// attached find it by this.
+/// The distance from the thread pointer to what an OS thread has in this program. It must be the same on each thread:
+/// libraries that are attached find it by this.
 pub fn here() -> usize {
     CORE.distance()
 }
@@ -99,8 +99,8 @@ mod library {
     /// From here on this library's copy of the crate is the host's.
     ///
     /// # Safety
-    /// `kernel` is the table of a host that has found this library's manifest to agree with it, and calls this once,
-    /// before anything else of the library.
+    /// `kernel` is the table of a host that has found this library's manifest to agree with it. The host calls this
+    /// once, before anything else of the library.
     pub unsafe fn attach(kernel: &'static Kernel, entry: &'static Entry) -> Option<&'static Entry> {
         if kernel.version != VERSION {
             return None;

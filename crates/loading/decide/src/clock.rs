@@ -6,10 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The names that [`attributes`] gives.
 pub const NAMES: [&str; 5] = ["hour", "minute", "weekday", "date", "epoch"];
 
-/// What conditions can say about the time, in the policy's own zone:
-/// `hour` (`"00"` to `"23"`) and `minute` with two digits, `weekday` (`"1"`,
-/// Monday, to `"7"`), `date` (`"20261121"`), so that strings compare like
-/// times; and `epoch`, the seconds since 1970, for `&epoch`.
+/// The attributes by which conditions speak about the time, in the policy's own zone. Strings compare like times:
+/// `hour` (`"00"` to `"23"`) and `minute` with two digits, `weekday` (`"1"`, Monday, to `"7"`), `date`
+/// (`"20261121"`). `epoch`, the seconds since 1970, is for `&epoch`.
 #[must_use]
 pub fn attributes(time: SystemTime, utc_offset_minutes: i32) -> Attributes {
     let seconds = time

@@ -19,12 +19,12 @@
 
 use crate::clock;
 use crate::key::PublicKey;
-use crate::keynote::{Answer, Attributes, Exhausted, Principal, Query, QueryError, Store, Work};
+use crate::keynote::{Answer, Attributes, Exhausted, Principal, Query, Store, Work};
 use crate::limits::{Limit, Limits};
 use crate::module_type::{ModuleType, Protection, Verification, WallKind};
 use crate::names::Names;
 use crate::policy::{COMPILE, LOAD, Policy};
-use crate::record::{RecordError, Sha256Digest, VerifiedRecord};
+use crate::record::{Sha256Digest, VerifiedRecord};
 use crate::text::shortened;
 use crate::words::{Grounds, Words};
 use std::time::SystemTime;
@@ -125,90 +125,6 @@ pub struct Decision {
     pub explanation: String,
 }
 
-/// No leave.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{reason}")]
-#[non_exhaustive]
-pub struct Refusal {
-    /// What stands against it.
-    pub reason: Reason,
-    /// What could be done.
-    pub way_out: String,
-    /// What was looked at and did not help, in a bounded number of lines: for the log, and for
-    /// those who may read the policy.
-    pub obstacles: Vec<String>,
-    /// The same for the requesters, who may be strangers. Of assertions that they neither brought
-    /// nor are named in, it says only that they did not help (docs/trust.md).
-    pub told: Vec<String>,
-}
-
-/// What stands against loading.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
-    /// The record proves nothing.
-    #[error("{0}")]
-    Record(#[from] RecordError),
-    /// The record speaks of another image.
-    #[error("the compilation record is about the image {record}, and this one is {image}")]
-    OtherImage {
-        /// The digest in the record.
-        record: String,
-        /// The digest of the image.
-        image: Sha256Digest,
-    },
-    /// The policy does not know the type.
-    #[error("the policy knows no module type `{0}`")]
-    UnknownType(String),
-    /// The type has changed since.
-    #[error("the image was compiled for another version of the module type `{0}`")]
-    OtherType(String),
-    /// The source was not judged.
-    #[error(
-        "the module type `{0}` has an elastic language, and nobody judged the source of this image"
-    )]
-    NotJudged(String),
-    /// The image is confined in less than the type demands.
-    #[error("the image was made with the protection {made}, and its type demands {demanded}")]
-    Protection {
-        /// As the record says.
-        made: Protection,
-        /// As the type says.
-        demanded: Protection,
-    },
-    /// The type asks not to be verified.
-    #[error(
-        "the module type `{0}` wants its code to stay unverified, and the policy does not trust it"
-    )]
-    Untrusted(String),
-    /// An import that the type does not have.
-    #[error("the image imports `{0}`, which its module type does not allow")]
-    Import(String),
-    /// A mechanism that the type does not have.
-    #[error("the module type does not allow the mechanism {0}")]
-    Mechanism(WallKind),
-    /// An attribute that the loader sets.
-    #[error("the attribute `{0}` is set by the loader and cannot be given")]
-    Attribute(String),
-    /// The request itself.
-    #[error("{0}")]
-    Query(#[from] QueryError),
-    /// The budget.
-    #[error("the request causes more work than the loader does for its key")]
-    Work,
-    /// The signer of the record.
-    #[error("{0} may not sign compilation records of the type `{1}`")]
-    Compiler(String, String),
-    /// The requesters.
-    #[error("{0} may not load images of the type `{1}`")]
-    NotGranted(String, String),
-    /// The requesters, of the compiler.
-    #[error("{0} may not have programs of the type `{1}` compiled")]
-    NotCompiled(String, String),
-    /// The requesters, because of the imports.
-    #[error("{0} may load images of the type `{1}`, but not with all imports of this one")]
-    Imports(String, String),
-}
-
 /// Decides whether an image may be loaded. `store` is [`Policy::store`] with
 /// the credentials added; `record` is the text of the compilation record. All
 /// that this does is paid for by `work`.
@@ -257,6 +173,11 @@ pub fn decide(
     let compiler = asker.compiler(work)?;
     asker.load(compiler, work)
 }
+
+/// No leave.
+pub type Refusal = mullion_wire::reason::RefusalOf<Reason>;
+/// What stands against loading.
+pub type Reason = mullion_wire::reason::ReasonOf<Sha256Digest, Protection, WallKind>;
 
 fn refuse(reason: Reason, way_out: &str) -> Box<Refusal> {
     Box::new(Refusal {

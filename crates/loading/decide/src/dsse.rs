@@ -4,6 +4,7 @@
 use crate::key::PublicKey;
 use crate::keynote::{Cost, Exhausted, Work};
 use data_encoding::BASE64;
+pub use mullion_wire::reason::EnvelopeError;
 use serde::Deserialize;
 
 /// Signatures of an envelope at most.
@@ -27,23 +28,6 @@ pub struct Envelope {
 struct EnvelopeSignature {
     keyid: String,
     sig: String,
-}
-
-/// Why an envelope proves nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EnvelopeError {
-    /// Not JSON, or not of this form.
-    #[error("it is no DSSE envelope: {0}")]
-    Malformed(String),
-    /// Another kind of document.
-    #[error("its payload is of the type `{0}`, not `{1}`")]
-    Type(String, &'static str),
-    /// A signature that is not one.
-    #[error("it is not signed by `{0}`, whose name it bears: the envelope was changed")]
-    Wrong(String),
-    /// No signature at all, or too many.
-    #[error("it must bear 1 to 16 signatures")]
-    Count,
 }
 
 /// Pre-authentication encoding: the bytes that are signed.

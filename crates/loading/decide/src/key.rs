@@ -6,17 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What is wrong with a key.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyError {
-    /// The text is no public key.
-    #[error(
-        "`{0}` is no public key; one looks like x-mullion-ed25519-hex: and 64 hexadecimal digits"
-    )]
-    NotAKey(String),
-    /// The system has no randomness.
-    #[error("the system gives no randomness for a new key: {0}")]
-    Randomness(getrandom::Error),
-}
+pub type KeyError = mullion_wire::reason::KeyErrorOf<getrandom::Error>;
 
 /// A key that verifies. Its text is the KeyNote identifier
 /// `x-mullion-ed25519-hex:` and 64 digits.

@@ -1,5 +1,6 @@
 //! What a domain may use at most: the lattice that types and credentials meet in.
 
+pub use mullion_wire::reason::LimitError;
 use std::fmt;
 
 /// Upper bounds; `None` is none.
@@ -140,15 +141,6 @@ impl Limit {
             Limit::Calls => amount.to_string(),
         }
     }
-}
-
-/// An amount that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no amount for the limit `{limit}`: it is {form}")]
-pub struct LimitError {
-    limit: &'static str,
-    text: String,
-    form: &'static str,
 }
 
 impl Limits {

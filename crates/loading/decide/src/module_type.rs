@@ -161,7 +161,7 @@ impl ModuleType {
     /// What is wrong in it, and where.
     pub fn parse(text: &str, path: &Path) -> Result<Self, DocumentError> {
         let document = Document { path, text };
-        let file: TypeFile = document.parse()?;
+        let file: TypeFile = document::parse(&document)?;
         if *file.version.get_ref() != 1 {
             return Err(document.error(Some(file.version.span()), "the version is not 1", ""));
         }

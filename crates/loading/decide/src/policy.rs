@@ -68,7 +68,7 @@ impl Policy {
     pub fn read(path: &Path) -> Result<Self, DocumentError> {
         let text = document::read(path)?;
         let document = Document { path, text: &text };
-        let file: PolicyFile = document.parse()?;
+        let file: PolicyFile = document::parse(&document)?;
         if *file.version.get_ref() != 1 {
             return Err(document.error(Some(file.version.span()), "the version is not 1", ""));
         }

@@ -4,11 +4,12 @@
 //! the whole file (the OKE paper, section III-A.2, binds by MD5). The predicate names the module
 //! type and what the image was made with.
 
-use crate::dsse::{self, EnvelopeError};
+use crate::dsse;
 use crate::key::PublicKey;
 use crate::keynote::{Exhausted, Work};
 use crate::module_type::{ModuleType, Protection};
 use data_encoding::HEXLOWER;
+pub use mullion_wire::reason::RecordError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -141,17 +142,6 @@ pub struct VerifiedRecord {
     image: String,
     compilation: Compilation,
     signers: Vec<PublicKey>,
-}
-
-/// Why a record does not speak for an image.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RecordError {
-    /// The envelope.
-    #[error("the compilation record proves nothing: {0}")]
-    Envelope(#[from] EnvelopeError),
-    /// The statement in it.
-    #[error("the compilation record holds no statement that is understood: {0}")]
-    Statement(String),
 }
 
 impl VerifiedRecord {

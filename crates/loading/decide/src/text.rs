@@ -1,9 +1,10 @@
 //! Text files that people write, read up to a bound: a device has no end.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
+
+pub use mullion_wire::text::shortened;
 
 /// The largest text that [`read`] takes, in bytes: 64 MiB.
 pub const LARGEST: u64 = 64 << 20;
@@ -45,31 +46,9 @@ fn bytes_within(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A text within `most` bytes: itself, or its beginning and how much is left out. Texts of
-/// strangers are shown and kept so.
-#[must_use]
-pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
-    if text.len() <= most {
-        return Cow::Borrowed(text);
-    }
-    let kept = text.floor_char_boundary(most.saturating_sub(32));
-    let left = text.len() - kept;
-    Cow::Owned(format!("{}... {left} bytes more", &text[..kept]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_long_text_is_cut_between_characters() {
-        let text = "\u{fffd}".repeat(100);
-        for most in 40..300 {
-            let short = shortened(&text, most);
-            assert!(short.len() <= most.max(32), "{most}: {short}");
-        }
-        assert_eq!(shortened(&text, 300), text);
-    }
 
     #[test]
     fn a_text_of_the_limit_is_taken_and_one_byte_more_is_not() {

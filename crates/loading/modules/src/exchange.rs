@@ -3,9 +3,7 @@
 
 use crate::wire::{self, Answer, Status};
 use mullion_decide::PublicKey;
-use mullion_decide::challenge::{
-    Challenge, ChallengeMessage, Event, ProtocolError, Proven, Session,
-};
+use mullion_decide::challenge::{ChallengeMessage, Event, ProtocolError, Proven, Session, fresh};
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -72,8 +70,7 @@ impl ClientExchange {
     /// # Errors
     /// If the system has no randomness.
     pub fn begin<S>(socket: S, lifetime: Duration, now: Duration) -> io::Result<(Line<S>, Self)> {
-        let challenge =
-            Challenge::fresh(lifetime).map_err(|error| io::Error::other(error.to_string()))?;
+        let challenge = fresh(lifetime).map_err(|error| io::Error::other(error.to_string()))?;
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let session = Session::new(challenge, now);
         let line = Line {
@@ -231,7 +228,7 @@ fn frame(counter: u64, answer: &Answer) -> ChallengeMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mullion_decide::challenge::VERSION;
+    use mullion_decide::challenge::{Challenge, VERSION};
     use mullion_trust::SecretKey;
     use mullion_trust::challenge::sign_request;
     use std::sync::mpsc::channel;
@@ -248,7 +245,7 @@ mod tests {
             ClientExchange::begin(Vec::new(), LIFETIME, Duration::ZERO).expect("randomness");
         let hello = ChallengeMessage::Hello {
             version: VERSION,
-            key: key().public(),
+            key: *key().public().as_bytes(),
         };
         let heard = exchange.receive(hello.encode(), Duration::ZERO, |_| {});
         let Ok(Heard::Greeting(exchange, sealed)) = heard else {

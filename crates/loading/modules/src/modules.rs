@@ -646,7 +646,7 @@ fn to_load<'a>(requesters: &'a [Proven], load: &'a wire::Load) -> Result<ToLoad<
         requesters,
         record: load.record.as_deref(),
         credentials: &load.credentials,
-        limits: load.limits()?,
+        limits: wire::limits(load)?,
         attributes: attributes.collect(),
         ..ToLoad::default()
     })

@@ -74,7 +74,7 @@ impl Client {
         };
         let hello = ChallengeMessage::Hello {
             version: VERSION,
-            key: client.key.public(),
+            key: *client.key.public().as_bytes(),
         };
         client.send(&hello.encode(), &mut |_, _| {})?;
         match client.receive()? {

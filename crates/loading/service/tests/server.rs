@@ -67,7 +67,7 @@ fn key() -> SecretKey {
 fn hello() -> Vec<u8> {
     let hello = ChallengeMessage::Hello {
         version: VERSION,
-        key: key().public(),
+        key: *key().public().as_bytes(),
     };
     hello.encode()
 }

@@ -2,7 +2,7 @@
 
 use data_encoding::BASE64;
 use ed25519_dalek::{Signer as _, SigningKey};
-use mullion_decide::challenge::{Challenge, Proven, SignedRequest};
+use mullion_decide::challenge::{Challenge, Proven, SignedRequest, signed};
 use mullion_decide::key::{KeyError, PublicKey};
 use mullion_decide::record::{
     Compilation, PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, Sha256Digest,
@@ -149,7 +149,7 @@ pub fn sign_request(
     body: Vec<u8>,
     key: &SecretKey,
 ) -> SignedRequest {
-    let message = SignedRequest::signed(challenge, counter, operation, &body, &key.public());
+    let message = signed(challenge, counter, operation, &body, &key.public());
     SignedRequest {
         counter,
         operation,

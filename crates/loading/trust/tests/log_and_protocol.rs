@@ -283,7 +283,7 @@ fn session(number: u8, key: &SecretKey) -> Session {
     let mut session = Session::new(challenge(number), NOW);
     let hello = ChallengeMessage::Hello {
         version: 1,
-        key: key.public(),
+        key: *key.public().as_bytes(),
     };
     let event = session.receive(hello, NOW).expect("hello");
     assert_eq!(
@@ -381,7 +381,7 @@ fn frames_are_whole_or_awaited_and_never_too_long() {
     let frames = [
         ChallengeMessage::Hello {
             version: 1,
-            key: key.public(),
+            key: *key.public().as_bytes(),
         },
         ChallengeMessage::Challenge(challenge(9)),
         ask(1, 1, &key),

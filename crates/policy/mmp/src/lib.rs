@@ -1,7 +1,7 @@
 //! A model of Mondriaan memory protection hardware: permission tables, lookaside buffers, caches, cycles.
 //!
-//! The hardware of *Mondrix: Memory Isolation for Linux using Mondriaan Memory Protection* (SOSP 2005), sections 2 and
-//! 5. It is driven by a [trace] of what a program did, and by the real [supervisor](mullion_supervisor), whose
+//! The hardware of *Mondrix: Memory Isolation for Linux using Mondriaan Memory Protection* (SOSP 2005), sections 2
+//! and 5. It is driven by a [trace] of what a program did, and by the real [supervisor](mullion_supervisor). The
 //! decisions are written into permission tables word by word. `docs/model.md` says what is modelled and what is not.
 //!
 //! Each room is a folder. A room uses the rooms named with it, and no others; `tests/rooms.rs` holds the

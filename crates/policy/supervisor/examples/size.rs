@@ -1,8 +1,8 @@
 //! What calls cost as the state grows: `cargo run --release -p mullion-supervisor --example size`.
 //!
-//! The time of a call should grow with the logarithm of the number of regions, with the number of holders
-//! of what it touches, and with nothing else. Times are nanoseconds a call, the best of seven batches, with
-//! a mechanism that does nothing.
+//! The time of a call should grow with the logarithm of the number of regions, and with the number of holders of what
+//! it touches. Nothing else should matter. Times are nanoseconds a call, the best of seven batches, with a mechanism
+//! that does nothing.
 
 use mullion_supervisor::{
     CallStack, Change, DomainId, Level, Mechanism, Permission, Range, Supervisor,

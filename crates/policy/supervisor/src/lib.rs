@@ -14,7 +14,6 @@
 
 extern crate alloc;
 
-mod audit;
 mod batch;
 mod call;
 mod few;
@@ -34,10 +33,10 @@ mod state;
 mod supervisor;
 mod thread;
 
-pub use audit::{AuditLog, Decision};
 pub use call::{Call, Change, Reply};
 pub use holdings::HoldingNumber;
 pub use mechanism::{Holders, Mechanism, StackRegisters};
+pub use mullion_refusal::audit::{AuditLog, Decision};
 pub use mullion_refusal::error::{BatchError, Error, Rule};
 pub use mullion_refusal::table::{Row, TABLE_1};
 pub use mullion_terms::domain::{CallStack, DomainId, GroupId, ThreadId};

@@ -155,8 +155,8 @@ impl<'a> Holders<'a> {
         }
     }
 
-    /// The only one whose grant differs from the holding before, if it is only one and known: for all others, but
-    /// the members of this group, nothing changes.
+    /// The only one whose grant differs from the holding before, if it is only one and known. For all others, but the
+    /// members of this group, nothing changes.
     pub fn changed(&self) -> Option<Subject> {
         self.changed
     }

@@ -1,5 +1,5 @@
-//! What the supervisor knows: regions, the tree of domains, groups, and the indexes that make the cost of
-//! a call follow the holders of what it touches.
+//! The supervisor's state: regions, the tree of domains, groups, and indexes. By the indexes the cost of a call
+//! follows the holders of what it touches.
 
 use crate::few::Few;
 use crate::living::{Domain, Domains};

@@ -1,6 +1,5 @@
 //! The supervisor: its state, and the door through which every call comes.
 
-use crate::audit::AuditLog;
 use crate::call::{Call, Change, Reply};
 use crate::mechanism::{Holders, Mechanism};
 use crate::policy::{Family, JoinPolicy};
@@ -8,6 +7,7 @@ use crate::region::{Grant, Holding};
 use crate::set::WordSet;
 use crate::state::State;
 use alloc::vec::Vec;
+use mullion_refusal::audit::AuditLog;
 use mullion_refusal::error::Error;
 use mullion_terms::domain::{CallStack, DomainId, GroupId};
 use mullion_terms::permission::{Level, Order, Permission};
@@ -16,12 +16,11 @@ use mullion_terms::subject::Subject;
 
 /// The only holder of truth on domains, ownership, permissions and groups.
 ///
-/// Every call takes the caller from a [`CallStack`], judges each word of the range by the row of
-/// [`TABLE_1`](mullion_refusal::table::TABLE_1) that fits it, and changes everything or, with an [`Error`], nothing.
+/// Every call takes the caller from a [`CallStack`], and judges each word of the range by the row of
+/// [`TABLE_1`](mullion_refusal::table::TABLE_1) that fits it. It changes everything or, with an [`Error`], nothing.
 ///
-/// What a domain has on a word that it does not own is the stronger of what it was granted itself and what its
-/// groups were granted. Of equals it is its own, then the group with the lowest number. What an owner has is what it
-/// set itself.
+/// On a word that a domain does not own, it has the stronger of what it was granted itself and what its groups were
+/// granted. Of equals it is its own, then the group with the lowest number. What an owner has is what it set itself.
 #[derive(Clone, Debug)]
 pub struct Supervisor<M, P = Family> {
     pub(crate) state: State,

@@ -21,7 +21,7 @@ const FUTEX: &[u32] = &[
     (libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) as u32,
 ];
 /// Clocks of the machine and of the caller. Numbers with the topmost bit are clocks of others.
-const CLOCKS: &[u32] = &[
+pub(crate) const CLOCKS: &[u32] = &[
     libc::CLOCK_REALTIME as u32,
     libc::CLOCK_MONOTONIC as u32,
     libc::CLOCK_PROCESS_CPUTIME_ID as u32,
@@ -32,7 +32,7 @@ const CLOCKS: &[u32] = &[
 const SLEEP_CLOCKS: &[u32] = &[libc::CLOCK_REALTIME as u32, libc::CLOCK_MONOTONIC as u32];
 /// How Linux numbers the clock of one thread: 6 in the lowest three bits, the topmost bit set. With 2 instead of 6 it
 /// is a whole process's, and any process's; with 3 a device's.
-const THREAD_CLOCK: (u32, u32) = (1 << 31 | 6, 1 << 31 | 7);
+pub(crate) const THREAD_CLOCK: (u32, u32) = (1 << 31 | 6, 1 << 31 | 7);
 
 /// From Linux 6.7 on. They do no more than `FUTEX_WAKE` and `FUTEX_WAIT`, and have no operation to be looked at. So their rows have
 /// no condition, and Linux lets them through without running the filter.

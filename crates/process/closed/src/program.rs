@@ -1,6 +1,7 @@
 //! Which calls of Linux the process of one program has: what the run time and the three streams need.
 
 use crate::call::{Call, Here, RIGHTS, When, call, filter};
+use crate::domain::{CLOCKS, THREAD_CLOCK};
 use seccompiler::SeccompCmpArgLen::Dword;
 use seccompiler::SeccompCmpOp::Ne;
 use seccompiler::{
@@ -16,6 +17,18 @@ const INPUT: &[When] = &[When::Is(0, &[0])];
 const THREAD: u32 = 0x003d_0f00;
 /// `PR_GET_AUXV`.
 const GET_AUXV: u32 = 0x4155_5856;
+
+/// As a domain's, and as the C library waits for the end of a thread.
+const FUTEX: &[u32] = &[
+    libc::FUTEX_WAIT as u32,
+    libc::FUTEX_WAKE as u32,
+    libc::FUTEX_WAIT_BITSET as u32,
+    (libc::FUTEX_WAIT_BITSET | libc::FUTEX_CLOCK_REALTIME) as u32,
+    (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u32,
+    (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as u32,
+    (libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG) as u32,
+    (libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) as u32,
+];
 
 const OWN_STREAMS: &str = "the files that the caller has given it as streams";
 const OWN_MEMORY: &str = "names addresses of the caller's";
@@ -110,9 +123,16 @@ pub const PROGRAM_CALLS: &[Call] = &[
     call(
         libc::SYS_clock_gettime,
         "clock_gettime",
-        &[],
+        &[When::Is(0, CLOCKS)],
         "the time",
-        "only asks: the time, or how long an OS process has run, whichever it is",
+        "clocks of the machine and of the caller",
+    ),
+    call(
+        libc::SYS_clock_gettime,
+        "clock_gettime",
+        &[When::Bits(0, THREAD_CLOCK.0, THREAD_CLOCK.1)],
+        "how long a call has run, for its limit",
+        "a thread's clock, which Linux shows to threads of the same OS process alone",
     ),
     call(
         libc::SYS_clock_getres,
@@ -152,9 +172,10 @@ pub const PROGRAM_CALLS: &[Call] = &[
     call(
         libc::SYS_futex,
         "futex",
-        &[],
+        &[When::Is(1, FUTEX)],
         "to sleep and to wake",
-        "names words of the caller's memory. By an operation on locks, another OS process's thread can inherit a priority",
+        "names words of the caller's memory; without the operations on locks, by which another OS process's thread could inherit \
+         a priority",
     ),
     call(
         libc::SYS_getrandom,

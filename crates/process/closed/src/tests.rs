@@ -485,3 +485,42 @@ fn the_streams_of_a_program_are_written_at_their_end_and_in_no_other_way() {
         assert_eq!(answer(&calls, call, [1, 0, 0, 0, 0, 0]), refused, "{call}");
     }
 }
+
+#[test]
+fn a_program_asks_for_no_others_clock_and_for_no_lock_with_a_priority() {
+    let [.., calls] = of_program(SeccompAction::Trap);
+    let [allowed, refused] = [0x7fff_0000, 0x0003_0000];
+    let clock = |number: u32| {
+        answer(
+            &calls,
+            libc::SYS_clock_gettime,
+            [number.into(), 0, 0, 0, 0, 0],
+        )
+    };
+    let of = |process: u32, kind: u32| !process << 3 | kind;
+    // The machine's, one's own, and a thread's, which Linux does not show to others.
+    for number in [0, 1, 2, 3, 4, 7, of(1, 6)] {
+        assert_eq!(clock(number), allowed, "{number:#x}");
+    }
+    // A whole process's by its number, and a device's.
+    for number in [of(1, 2), of(1, 0), of(1, 1), of(5, 3)] {
+        assert_eq!(clock(number), refused, "{number:#x}");
+    }
+    let futex = |operation: i32| answer(&calls, libc::SYS_futex, [0, operation as u64, 0, 0, 0, 0]);
+    for operation in [libc::FUTEX_WAIT, libc::FUTEX_WAKE, libc::FUTEX_WAIT_BITSET] {
+        assert_eq!(futex(operation), allowed, "{operation}");
+        assert_eq!(futex(operation | libc::FUTEX_PRIVATE_FLAG), allowed);
+    }
+    for operation in [
+        libc::FUTEX_LOCK_PI,
+        libc::FUTEX_LOCK_PI2,
+        libc::FUTEX_TRYLOCK_PI,
+        libc::FUTEX_UNLOCK_PI,
+        libc::FUTEX_WAIT_REQUEUE_PI,
+        libc::FUTEX_CMP_REQUEUE_PI,
+        libc::FUTEX_WAKE_OP,
+    ] {
+        assert_eq!(futex(operation), refused, "{operation}");
+        assert_eq!(futex(operation | libc::FUTEX_PRIVATE_FLAG), refused);
+    }
+}

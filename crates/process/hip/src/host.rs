@@ -45,8 +45,8 @@ pub struct Launch {
     /// On which of the processors that the host may use the first of them is, and the others on those that follow. By
     /// default domains are spread over all.
     pub processor: Option<u32>,
-    /// Whether it shares memory with all other domains that do so in the same way, and with the host, if the first
-    /// domain that shared did so too. Large vectors of plain values then go between them without a copy.
+    /// Whether it shares memory with all other domains that do so in the same way. The host is one of them, if the
+    /// first domain that shared did so with it. Large vectors of plain values then go between them without a copy.
     pub share: Option<Sharing>,
     /// Which names its processes together may bind and look up.
     pub rights: Rights,

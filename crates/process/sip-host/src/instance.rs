@@ -4,10 +4,10 @@
 //!   memory file with the judged bytes -> dlopen -> entry attaches it to this program -> a copy of its statics
 //!   before each life of a process:  statics <- the copy
 //! ```
-//! Each process that lives has an instance to itself, so that no two share statics. Each life begins with the
-//! statics that the first one had. What a life has left there (pointers into a heap that is gone, a lock that was
-//! held when it was killed) is gone with it. An instance that no process has is used again, and none is ever
-//! unmapped, since messages, names and contracts refer to its constants.
+//! Each process that lives has an instance to itself, so that no two share statics. Each life begins with the statics
+//! that the first one had. A life may leave pointers there into a heap that is gone, or a lock that was held when it
+//! was killed. All that is gone with it. An instance that no process has is used again, and none is ever unmapped,
+//! since messages, names and contracts refer to its constants.
 
 use std::ffi::{CStr, CString, c_void};
 use std::os::fd::{AsRawFd, OwnedFd};

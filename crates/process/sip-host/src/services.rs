@@ -3,8 +3,8 @@
 //! ```text
 //!   process -- open("/host/web") --> names of the host --> a thread of the host for each channel --> the system
 //! ```
-//! The contracts are [`mullion_sip::grant`]'s. The host reads what a process asks as data of its type and no more
-//! (`directory`, `socket`); a process that asks oddly is answered or closed, and costs its own thread's time.
+//! The contracts are [`mullion_sip::grant`]'s. The host reads a process's request as data of its type and no more
+//! (`directory`, `socket`). A process that asks oddly is answered or closed, and costs its own thread's time.
 //! Channels that are more than [`CHANNELS`] are closed at once.
 
 mod directory;

@@ -1,11 +1,9 @@
 //! `mullion cc` and `mullion c++`: what stands in for gcc and g++ in unmodified
 //! builds.
 //!
-//! The host's own gcc does the work that it knows best (options, languages,
-//! dependency files, temporary files, the order of libraries). It is told, by
-//! options and a specs file, to reserve three registers, to use the sysroot's
-//! headers and libraries, and to call *our* assembler and the sysroot's linker
-//! script:
+//! The host's own gcc does the work that it knows best (options, languages, dependency files, temporary files, the
+//! order of libraries). Options and a specs file tell it to reserve three registers, and to use the sysroot's
+//! headers, libraries and linker script. They also tell it to call *our* assembler:
 //!
 //! ```text
 //! mullion cc a.c -o a.mx

@@ -1,7 +1,7 @@
 //! Assembler text in, fault-isolated assembler text out.
 //!
 //! [`rewrite`] takes the AT&T assembler that a C or C++ compiler writes for x86-64. It answers with assembler of the
-//! same meaning whose accesses, calls and jumps cannot leave the window that it runs in, or touch no word that its
+//! same meaning. Accesses, calls and jumps of that cannot leave the window that it runs in, or touch no word that its
 //! domain may not. `docs/window.md` and `docs/word-form.md` say what these forms are. Nobody trusts this crate: the
 //! verifier reads the machine code that comes of it.
 //!
@@ -44,9 +44,9 @@ pub enum Base {
     /// From `%r14`, or from `%gs` where that takes no instruction more (form 1).
     #[default]
     Segment,
-    /// From `%r14` alone: an image in which nothing accesses memory through `%gs` is called
-    /// without writing the `%gs` base, which takes longer than the rest of a call between
-    /// domains. Addresses with an index cost an instruction more.
+    /// From `%r14` alone. An image in which nothing accesses memory through `%gs` is called without writing the `%gs`
+    /// base. To write it takes longer than the rest of a call between domains. Addresses with an index cost an
+    /// instruction more.
     Register,
 }
 

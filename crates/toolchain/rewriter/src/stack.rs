@@ -7,11 +7,11 @@
 //! convention"). Within a straight line, steps of one direction are taken all at
 //! once by the first of them. So pushes and pops become plain moves.
 //!
-//! A function in which that is not certain everywhere (paths that meet do not agree, call frame
-//! information says something else, it is left at another depth) is *unsettled*. There `delta` is 0
-//! from its first instruction to its last, whatever the depth, and `%r15` moves with each move of
-//! the source. Only where an indirect jump may arrive, which may come from another function, and at
-//! entries and ends is `delta` 8. So nothing of the analysis is relied on.
+//! A function in which that is not certain everywhere is *unsettled*. Paths that meet do not agree, call frame
+//! information says something else, or it is left at another depth. There `delta` is 0 from its first instruction to
+//! its last, whatever the depth, and `%r15` moves with each move of the source. Only where an indirect jump may
+//! arrive, which may come from another function, and at entries and ends is `delta` 8. So nothing of the analysis is
+//! relied on.
 
 use crate::cfi::{Cfa, DWARF_RBP, DWARF_RSP};
 use crate::operand::{Operand, integer, number};

@@ -27,7 +27,6 @@ pub mod report;
     reason = "runs at compile time only"
 )]
 pub mod row;
-pub mod rules;
 #[allow(
     clippy::indexing_slicing,
     clippy::panic,

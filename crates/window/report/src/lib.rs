@@ -9,3 +9,4 @@ pub mod error;
 pub mod fault;
 pub mod kinds;
 pub mod meter;
+pub mod refused;

@@ -2,9 +2,14 @@
 //!
 //! This is not trusted. The verifier makes a [`Violation`] when it has found one, and an image with any is rejected,
 //! whatever the violation says. So a fault here tells an author the wrong reason.
+//! The rules of the wall of checked words are made by the macros of this crate, too.
 #![forbid(unsafe_code)]
 
-mullion_decoder::rules! {
+mod macros;
+
+pub use mullion_decoder::Refusal;
+
+rules! {
     /// A rule of `docs/window.md` that an image can break.
     ElfHeader "elf-header"
         "The file is a 64-bit little-endian x86-64 ELF file of type ET_DYN."
@@ -158,7 +163,7 @@ mullion_decoder::rules! {
         "Writable memory in front of the segment could complete it.";
 }
 
-mullion_decoder::violations! {
+violations! {
     /// An offset in the window: of an instruction, a record, a target.
     Window
 }

@@ -1,7 +1,6 @@
 //! What a call takes and gives.
 
-use mullion_report::error::Error;
-use mullion_report::fault::RawFault;
+use mullion_report::refused::CallError;
 use std::ptr;
 use std::sync::Arc;
 
@@ -136,23 +135,6 @@ pub struct Returned {
     pub double: f64,
 }
 
-/// Why a call did not return.
-#[derive(Debug, thiserror::Error)]
-pub enum CallError {
-    /// The domain faulted, or its time was up. It takes no further calls.
-    #[error(transparent)]
-    Fault(Box<RawFault>),
-    /// The domain ended by itself. It takes no further calls.
-    #[error("the domain exited with status {0}")]
-    Exit(i32),
-    /// A host function ended the invocation.
-    #[error("a host function ended the call: {0}")]
-    Refused(Box<dyn std::error::Error + Send + Sync>),
-    /// The call was not made.
-    #[error(transparent)]
-    NotMade(#[from] Error),
-}
-
 /// Makes the call at a thread's end, and sees what comes of it: see
 /// [`WindowDomain::around_thread_end`](crate::WindowDomain::around_thread_end). A panic of a host
 /// function is [`CallError::Refused`].
@@ -160,13 +142,6 @@ pub type AroundThreadEnd = Arc<dyn Fn(&mut dyn FnMut() -> Result<(), CallError>)
 
 /// [`CallError`] inside the crate: one register, so that results may be in registers too.
 pub(crate) type NotReturned = Box<CallError>;
-
-impl From<Error> for NotReturned {
-    #[cold]
-    fn from(error: Error) -> Self {
-        Self::new(error.into())
-    }
-}
 
 #[cfg(test)]
 mod tests {

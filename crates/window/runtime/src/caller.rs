@@ -1,11 +1,12 @@
 //! What a host function sees of the domain that has called it.
 
-use crate::call::{CallArguments, CallError, Entry, Returned};
-use crate::host_function::{CallEnd, GateCall};
+use crate::call::{CallArguments, Entry, Returned};
+use crate::host_function::GateCall;
 use crate::limits::CallLimits;
 use crate::memory::{BadAddress, Claimed, Memory};
 use crate::number::DomainNumber;
 use mullion_report::error::Error;
+use mullion_report::refused::{CallEnd, CallError};
 
 impl GateCall<'_> {
     /// The integer and pointer arguments, in order. Nothing about them is checked.

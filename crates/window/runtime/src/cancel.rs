@@ -18,12 +18,13 @@
 //! nobody stops anything for it. What was stopped before is no deadline that the thread has again.
 
 use crate::attach::current_or_new;
-use crate::call::{CallError, NotReturned, Returned};
+use crate::call::{NotReturned, Returned};
 use crate::deadline::{self, Outer};
 use crate::granted::Granted;
 use crate::tcb::Tcb;
 use crate::watchdog::{self, Asked};
 use mullion_report::error::Error;
+use mullion_report::refused::CallError;
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,6 @@
 //! Domains: an image in a window, with its memory, stacks and imports.
 
-use crate::call::{AroundThreadEnd, CallArguments, CallError, Entry, Returned};
+use crate::call::{AroundThreadEnd, CallArguments, Entry, Returned};
 use crate::cancel::{self, Canceller};
 use crate::host_function::HostFunction;
 use crate::image::ImageLayout;
@@ -13,6 +13,7 @@ use crate::number::DomainNumber;
 use crate::{news, runtime, signals, steps};
 use mullion_report::error::Error;
 use mullion_report::meter::Meter;
+use mullion_report::refused::CallError;
 use std::sync::Arc;
 use std::time::Duration;
 

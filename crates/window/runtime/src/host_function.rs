@@ -2,32 +2,13 @@
 
 use crate::frame::GateFrame;
 use mullion_report::fault::Cause;
+use mullion_report::refused::CallEnd;
 use std::any::Any;
 use std::sync::Arc;
 
 /// A function of the host that a domain may call. What it returns is the
 /// domain's `%rax`; an [`CallEnd`] ends the invocation that called it.
 pub type HostFunction = Arc<dyn Fn(&mut GateCall<'_>) -> Result<u64, CallEnd> + Send + Sync>;
-
-/// Why a host function ends the invocation that called it.
-#[derive(Debug, thiserror::Error)]
-pub enum CallEnd {
-    /// The domain asked to end, as `exit` does; no fault.
-    #[error("exited with status {0}")]
-    Exit(i32),
-    /// The domain raised a signal against itself.
-    #[error("raised signal {0}")]
-    Raised(i32),
-    /// It has handed out more bytes than it was granted.
-    #[error("output limit of {granted} bytes exceeded")]
-    OutputLimit {
-        /// What it was granted.
-        granted: u64,
-    },
-    /// The host will not go on.
-    #[error(transparent)]
-    Refused(#[from] Box<dyn std::error::Error + Send + Sync>),
-}
 
 /// What `dispatch` leaves for the invocation's caller.
 pub(crate) enum Ending {

@@ -1,11 +1,12 @@
 //! Imports: functions of the host, or of other domains.
 
-use crate::call::{CallError, Returned};
+use crate::call::Returned;
 use crate::host_function::HostFunction;
 use crate::limits::CallLimits;
 use crate::number::DomainNumber;
 use crate::records::Decided;
 use mullion_report::error::Error;
+use mullion_report::refused::CallError;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};

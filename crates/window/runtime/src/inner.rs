@@ -3,7 +3,7 @@
 use crate::account::Account;
 use crate::call::{AroundThreadEnd, Entry, NotReturned};
 use crate::clock::Clock;
-use crate::host_function::{CallEnd, HostFunction};
+use crate::host_function::HostFunction;
 use crate::image::{ImageLayout, Parked};
 use crate::import::Import;
 use crate::life::Life;
@@ -16,6 +16,7 @@ use crate::{news, steps};
 use mullion_abi::LABEL;
 use mullion_report::error::Error;
 use mullion_report::meter::Meter;
+use mullion_report::refused::CallEnd;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};

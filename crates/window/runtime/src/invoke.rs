@@ -2,7 +2,7 @@
 
 use crate::account::Thread;
 use crate::assembly::ended;
-use crate::call::{CallArguments, CallError, Entry, NotReturned, Returned};
+use crate::call::{CallArguments, Entry, NotReturned, Returned};
 use crate::clock::Clock;
 use crate::enter::{self, Extra, Left};
 use crate::granted::{Bound, Granted};
@@ -15,6 +15,7 @@ use crate::{deadline, signals};
 use mullion_report::error::Error;
 use mullion_report::fault::Cause;
 use mullion_report::meter::Tally;
+use mullion_report::refused::CallError;
 use std::panic::resume_unwind;
 use std::ptr;
 

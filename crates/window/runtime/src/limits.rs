@@ -13,9 +13,8 @@ pub struct Limits {
     pub memory: u64,
     /// Bytes of each data stack, at most [`MAX_STACK_SIZE`].
     pub stack: u64,
-    /// Bytes of the control stack for each invocation, 8 for each return address, at
-    /// most [`MAX_CONTROL_STACK`]; what is nested in the invocation has what that
-    /// leaves, or less by its own limit.
+    /// Bytes of the control stack for each invocation, 8 for each return address, at most [`MAX_CONTROL_STACK`]. An
+    /// invocation that is nested in it has what that leaves, or less by its own limit.
     pub control_stack: u64,
     /// Threads that may have a data stack at the same time, at most [`MAX_STACKS`].
     pub threads: u32,

@@ -19,6 +19,7 @@ use mullion_abi::{GATE_BASE, GUARD_SIZE, HEAP_END, WINDOW_SIZE};
 use mullion_report::error::Error;
 use mullion_report::kinds::LimitKind;
 use mullion_report::meter::Meter;
+use mullion_report::refused::MappingError;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -44,32 +45,6 @@ pub struct BadAddress {
     pub address: Claimed,
     /// How many bytes.
     pub length: u64,
-}
-
-/// Why a change of mappings is refused; the system interface answers with the
-/// `errno` in brackets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MappingError {
-    /// Not whole pages of the part of the window for image and heap. \[EINVAL\]
-    #[error("not whole pages between the image and the data stacks")]
-    Range,
-    /// The memory limit would be exceeded, or the kernel has no more. \[ENOMEM\]
-    #[error("no memory left for the domain")]
-    NoMemory,
-    /// The limit of mappings would be exceeded. \[ENOMEM\]
-    #[error("the domain would take {needed} mappings; its limit is {limit} (see --max-mappings)")]
-    Mappings {
-        /// What is needed.
-        needed: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// Part of the range is not mapped. \[ENOMEM\]
-    #[error("part of the range is not mapped")]
-    NotMapped,
-    /// The pages are the image's, or the host has shared them. \[EACCES\]
-    #[error("the pages are not the domain's own")]
-    Image,
 }
 
 /// The memory of one domain.

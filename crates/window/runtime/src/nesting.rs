@@ -7,12 +7,11 @@
 //!     |  the gate's return      |           +------------------------------+
 //!     |  the host function      |
 //! ```
-//! A host function that is left by `longjmp`, and not by its return, takes the stack below its target
-//! away. The control stack does not hear of that: CONTROL and FRAME stay, and name a gate frame that other
-//! functions overwrite. So before the host enters a domain from within a gate call, this module looks
-//! whether that gate call is there. Nothing is taken from the frame before that. If it has gone,
-//! no domain is entered on the thread any more ([`Error::Abandoned`]); what the call had begun,
-//! its use of the domain among it, stays begun.
+//! A host function that is left by `longjmp`, and not by its return, takes the stack below its target away. The
+//! control stack does not hear of that: CONTROL and FRAME stay, and name a gate frame that other functions overwrite.
+//! So before the host enters a domain from within a gate call, this module looks whether that gate call is there.
+//! Nothing is taken from the frame before that. If it has gone, no domain is entered on the thread any more
+//! ([`Error::Abandoned`]). Whatever the call had begun stays begun, its use of the domain included.
 //!
 //! The C interface sees the jump itself, and says so ([`Tcb::abandon`]). For others: a frame below the stack
 //! pointer has gone. Above it, the frame may have been overwritten. Then the return address below it

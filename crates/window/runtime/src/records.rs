@@ -11,8 +11,8 @@
 //!  | done
 //! commit
 //! ```
-//! The functions that map, protect or take away pages, and the one that puts a link in force, take a
-//! [`Decided`], and only this file makes one. Asked when something changes, never on the way of a call.
+//! The functions that map, protect or take away pages take a [`Decided`], and so does the one that puts a link in
+//! force. Only this file makes one. Asked when something changes, never on the way of a call.
 
 use crate::access::Access;
 use crate::regions::Regions;

@@ -13,24 +13,12 @@
 
 use crate::access::{Access, PAGE};
 use crate::domain::WindowDomain;
-use crate::memory::MappingError;
 use crate::object::Object;
 use mullion_report::error::Error;
+use mullion_report::refused::ShareError;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
-
-/// Why pages are not shared.
-#[derive(Debug, thiserror::Error)]
-pub enum ShareError {
-    /// Not whole pages of the object, or executable.
-    #[error("not whole pages of the shared object, or executable")]
-    Range,
-    /// The domain has mapped something else there, or too many regions, or the
-    /// kernel has no more mappings.
-    #[error("the pages cannot be mapped: {0}")]
-    Mapping(#[from] MappingError),
-}
 
 /// Memory that several domains and the host have. It lives as long as a handle or
 /// a domain that has been given pages of it.

@@ -6,12 +6,12 @@
 //! that has ended takes no calls. One that is gone, or that `restart` is at work on, is left alone
 //! (the handshake of `WindowDomain::restart`).
 
-use crate::call::CallError;
 use crate::inner::Inner;
 use crate::invoke::Request;
 use crate::limits::CallLimits;
 use crate::tcb::Tcb;
 use mullion_report::error::Error;
+use mullion_report::refused::CallError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::time::{Duration, Instant};

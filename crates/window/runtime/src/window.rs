@@ -5,14 +5,12 @@
 //! | pad | window | window | ...                              | pad |
 //!       ^ aligned to 4 GiB
 //! ```
-//! The pads and the guards at both ends of each window make sure that what
-//! reaches a little beyond a window is a fault and never a neighbour's memory.
-//! Memory is given back by mapping the reservation over it. Linux refuses that to a process
-//! that has as many mappings as it may have (`vm.max_map_count`), even where fewer would be left. Two
-//! things it never refuses for that, as they split no mapping: to take the access of whole mappings
-//! away, and to unmap them. So a life's memory is closed then (`take_away`), and a window's is unmapped
-//! (`give_back`). What is unmapped is anybody's: the window waits, and is used again when it could be
-//! reserved again.
+//! An access may reach a little beyond a window. The pads and the guards at both ends make sure that it is a fault
+//! and never touches a neighbour's memory. Memory is given back by mapping the reservation over it. Linux refuses
+//! that to a process that has as many mappings as it may have (`vm.max_map_count`), even where fewer would be left.
+//! Two things it never refuses for that, as they split no mapping: to take the access of whole mappings away, and to
+//! unmap them. So a life's memory is closed then (`take_away`), and a window's is unmapped (`give_back`). What is
+//! unmapped is anybody's: the window waits, and is used again when it could be reserved again.
 //!
 //! What changes who may touch a page takes the supervisor's yes ([`Decided`]), for these pages and this access.
 //! Reserving gives nobody anything, and needs none.

@@ -7,9 +7,9 @@
 //! (`code.rs`), which finds the pass as it was. The rest is whatever is not surely of this kind,
 //! whatever would break a rule, and memory operands that assemblers write otherwise.
 //!
-//! So there is nothing here that the slow path does not say, and `fast_path_tests.rs` holds the one
-//! against the other. Over all opcodes, prefixes and ModRM bytes and in many states of a line,
-//! either nothing has changed, or both do the same, to the last mark.
+//! So there is nothing here that the slow path does not say, and `fast_path_tests.rs` holds the one against the
+//! other. They go over all opcodes, prefixes and ModRM bytes, in many states of a line. Either nothing has changed,
+//! or both do the same, to the last mark.
 //!
 //! Two things make it fast. What differs between instructions without a pattern (REX, SIB, which
 //! register) is computed, since a branch on it would be mispredicted. What is rare is branched on.

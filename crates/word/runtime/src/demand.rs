@@ -16,8 +16,8 @@ use crate::report::FaultKind;
 use mullion_word_table::Access;
 
 impl Domain {
-    /// Asks `hook` when an access of the module is refused. The hook gets the first address without the right, the
-    /// bytes from there to the end of what the check covers, and whether the access is to write. If it grants and says
+    /// Asks `hook` when an access of the module is refused. The hook gets the first address without the right, and
+    /// how many bytes the check covers from there. It also gets whether the access is to write. If it grants and says
     /// so, the access is looked at again. Otherwise it is refused. Only the first hook counts.
     ///
     /// It runs in the handler of a signal, on a stack of 256 KiB, and holds up the module's call alone. It may take locks that are

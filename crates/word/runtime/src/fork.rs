@@ -3,8 +3,9 @@
 //! A copy has one thread: the one that called `fork`. So nobody waits for the others there, and the watchdog begins again
 //! when a call has a limit. While the process is copied nobody changes the table.
 //!
-//! Locks of single domains are not taken. If another thread is just then in a call of one that has something to decide,
-//! the copy may wait for ever when it uses that domain. So it is after any `fork` of a process with several threads.
+//! Locks of single domains are not taken. Another thread may just then be in a call of one that has something to
+//! decide. Then the copy may wait for ever when it uses that domain. So it is after any `fork` of a process with
+//! several threads.
 
 use crate::biased::Guard;
 use crate::core::Core;

@@ -57,10 +57,10 @@ impl Host {
         Ok(Host(()))
     }
 
-    /// Sees to it that calls can be ended in the calling thread. A thread's first call does the same. A thread that
-    /// later blocks SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP, or switches its alternate signal stack off, calls this
-    /// before its next call of a domain. So does the destructor of a thread-local, because Rust's standard library has
-    /// switched the stack off by then. Otherwise a fault of the domain may end the process.
+    /// Sees to it that calls can be ended in the calling thread. A thread's first call does the same. A thread may
+    /// later block SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP, or switch its alternate signal stack off. Then it
+    /// calls this before its next call of a domain. So does the destructor of a thread-local, because Rust's standard
+    /// library has switched the stack off by then. Otherwise a fault of the domain may end the process.
     ///
     /// # Errors
     /// The system refuses memory.

@@ -23,9 +23,9 @@
 //! A thread whose handler finds it in no checked code, though its count is odd, runs another signal's handler. What
 //! was interrupted before that is not known, so the thread is asked again.
 //!
-//! A thread that is not registered for a domain cannot be inside. The thread that takes the right away is not
-//! between a check and an access. So a domain that only one thread enters costs nothing here. A thread that registers
-//! while the table is written takes the lock on the records before or after `settle` does: before, it is asked;
+//! A thread that is not registered for a domain cannot be inside. The thread that takes the right away is not between
+//! a check and an access. So a domain that only one thread enters costs nothing here. A thread that registers while
+//! the table is written takes the lock on the records before or after `settle` does. If before, it is asked; if
 //! after, it sees what was written.
 //!
 //! Whether anybody else is registered is seen without the lock:

@@ -14,7 +14,6 @@ mod steps;
 
 use crate::line::{Fact, Line, Made};
 use crate::module::{Module, Segment};
-use crate::rule::{Place, Rule, Violation};
 use crate::sequence::{
     Broken, Compares, Near, Operand, Points, R11, Sequence, Target, View, is_aligned,
 };
@@ -24,6 +23,7 @@ use mullion_decoder::decode::{Instruction, R14, R15, RSP};
 use mullion_decoder::marks::Marks;
 use mullion_decoder::row::{self, Kind};
 use mullion_word_abi as abi;
+use mullion_word_rules::{Place, Rule, Violation};
 use std::ops::Range;
 
 /// An executable segment and what the pass has learnt about it.

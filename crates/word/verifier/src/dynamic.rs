@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::module::{Module, read_u16, read_u32, read_u64};
-use crate::rule::{Place, Rule, Violation};
+use mullion_word_rules::{Place, Rule, Violation};
 use std::ops::Range;
 
 const ENTRY: usize = 16;

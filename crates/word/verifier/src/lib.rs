@@ -26,13 +26,12 @@ mod dynamic;
 mod line;
 mod module;
 mod note;
-mod rule;
 mod sequence;
 mod stats;
 
 pub use dynamic::{Relocation, Symbol, Value};
 pub use module::{Module, Permission, Segment, TlsTemplate};
-pub use rule::{Place, Rule, UnknownRule, Violation};
+pub use mullion_word_rules::{Place, Rule, UnknownRule, Violation};
 pub use stats::Stats;
 
 use std::ops::{Deref, Range};

@@ -5,8 +5,8 @@
 use crate::Report;
 use crate::dynamic::{self, Dynamic, Relocation, Symbol};
 use crate::note::{self, Note};
-use crate::rule::{Place, Rule, Violation};
 use mullion_word_abi as abi;
+use mullion_word_rules::{Place, Rule, Violation};
 use std::ops::Range;
 use std::sync::Arc;
 

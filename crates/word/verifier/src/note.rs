@@ -2,8 +2,8 @@
 
 use crate::Report;
 use crate::module::{Module, ProgramHeader, program_headers, read_u32};
-use crate::rule::{Place, Rule, Violation};
 use mullion_word_abi as abi;
+use mullion_word_rules::{Place, Rule, Violation};
 use std::ops::Range;
 
 const WORDS: usize = 8;

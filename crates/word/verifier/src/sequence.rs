@@ -14,11 +14,11 @@
 //!   gate    endbr64  lea  jmp                              17 bytes
 //! ```
 
-use crate::rule::Rule;
 use mullion_decoder::decode::{self, Instruction, LONGEST, NONE, R14, R15, RIP, RSP, WINDOW};
 use mullion_decoder::row::{self, Kind};
 use mullion_word_abi as abi;
 use mullion_word_abi::right;
+use mullion_word_rules::Rule;
 use std::ops::Range;
 
 /// The scratch register.

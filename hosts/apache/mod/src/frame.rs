@@ -1,5 +1,5 @@
-//! Calls that are in a module, and what each of them gave it: pools, requests, tables and the like that the module may
-//! pass to the core. They are found by walking the core's own structures from what the core has passed.
+//! Calls that are in a module, and what each of them gave it. That is pools, requests, tables and the like that the
+//! module may pass to the core. They are found by walking the core's own structures from what the core has passed.
 
 use crate::layout::{self, read};
 use crate::walled::Walled;

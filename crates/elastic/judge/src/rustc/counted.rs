@@ -1,9 +1,9 @@
 //! Loops whose rounds are known when they are read: a `for` over numbers between constants, over an array, over what
 //! counts or turns these round.
 //!
-//! A bound on instructions needs the rounds behind the compiler, too. So each such loop gets a mark in its MIR, behind
-//! the call of `next`: inline assembly without an instruction, which the compiler keeps as often as the source says.
-//! The author can write no inline assembly, and so no mark.
+//! A bound on instructions needs the rounds behind the compiler, too. So each such loop gets a mark in its MIR,
+//! behind the call of `next`. The mark is inline assembly without an instruction, which the compiler keeps as often
+//! as the source says. The author can write no inline assembly, and so no mark.
 
 use rustc_ast::InlineAsmTemplatePiece;
 use rustc_ast::ast::InlineAsmOptions;

@@ -8,7 +8,7 @@
 //!   block, in the process's heap:  head | a copy of the library's initial image (PT_TLS)
 //! ```
 //! All threads of a process share one OS thread. With the OS thread's thread-locals, an initialiser that waits would
-//! let another thread initialise and borrow the value, which the first would then replace under the borrower. A
+//! let another thread initialise and borrow the value. The first one would then replace it under the borrower. A
 //! block of its own makes a thread of a process what the standard library takes a thread to be.
 //!
 //! The compiler reaches thread-locals of a shared library through `__tls_get_addr` alone. A host refuses a

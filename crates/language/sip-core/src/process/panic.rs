@@ -6,9 +6,9 @@
 //!          -> the library allocates the exception: from here the process leaves for good
 //! ```
 //! The count is per OS thread, so if it stayed, the worker's other processes would be taken to be panicking. A
-//! process that is ended otherwise while it panics (in the `Display` of what it says, say) leaves the count to
-//! [`settle`], and the hook's lock held by a reader for ever. The hook can still be read, but setting another
-//! hook would wait for ever. So hosts set theirs before they start workers.
+//! process may be ended otherwise while it panics, for example in the `Display` of its message. Then [`settle`] has
+//! to put the count right, and the hook's lock stays held by a reader. The hook can still be read, but setting
+//! another hook would wait for ever. So hosts set theirs before they start workers.
 
 use std::fmt::Write;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};

@@ -1,7 +1,7 @@
 //! Signals that end a process: faults of its own code, and the interruption of an endless loop.
 //!
-//! The handler runs on the worker's alternate stack. If it interrupted a process outside of any critical piece, it
-//! has the scheduler go on where it switched to the thread, with the cause noted. The scheduler then ends the
+//! The handler runs on the worker's alternate stack. It may have interrupted a process outside of any critical piece.
+//! Then it notes the cause, and has the scheduler go on where it switched to the thread. The scheduler ends the
 //! process. Everything else goes to the handler that was there before. So does what another OS process has sent,
 //! which is meant for the whole program, whoever runs.
 

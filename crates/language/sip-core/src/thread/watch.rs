@@ -1,10 +1,10 @@
 //! The watch: an OS thread that looks for threads that run, or sleep in a call of the system, for too long.
 //!
-//! A thread of a process may sleep in the system: for a file, or for a lock of the standard library that another thread
-//! of its process holds. Then it keeps its worker from all other processes. Its processor time does not grow, so this
-//! is counted apart. The watch interrupts the worker at each look; the handler sees whether it has interrupted a call
-//! that waited ([`super::calls`]), and counts. So the watch opens no file and asks nothing of the system that a domain
-//! may not. A worker that waits for a processor runs no handler, and nothing is counted.
+//! A thread of a process may sleep in the system. It may wait for a file, or for a lock of the standard library that
+//! another thread of its process holds. Then it keeps its worker from all other processes. Its processor time does
+//! not grow, so this is counted apart. The watch interrupts the worker at each look; the handler sees whether it has
+//! interrupted a call that waited ([`super::calls`]), and counts. So the watch opens no file and asks nothing of the
+//! system that a domain may not. A worker that waits for a processor runs no handler, and nothing is counted.
 
 use std::convert::Infallible;
 use std::io;

@@ -36,8 +36,8 @@ impl std::fmt::Debug for Port<'_> {
     }
 }
 
-/// Waits until one of the endpoints has a message or has lost its peer, and returns the index of the first that
-/// has: earlier ones go before later ones. A receive on it returns at once.
+/// Waits until one of the endpoints has a message or has lost its peer. It returns the index of the first that has;
+/// earlier ones go before later ones. A receive on it returns at once.
 ///
 /// With no endpoints it waits for ever.
 pub fn select(endpoints: &[&dyn Incoming]) -> usize {

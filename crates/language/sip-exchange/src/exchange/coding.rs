@@ -4,10 +4,10 @@
 //!   number   its bytes          Option, Result   1 byte, value      ExVec, ExString   8 bytes of count, values
 //!   struct   field by field     enum             2 bytes, fields    ExBox             its value
 //! ```
-//! A plain value ([`Exchange::PLAIN`](super::Exchange::PLAIN)) is its bytes in memory, so that whoever knows that may copy it.
-//! Writing trusts the value. Reading trusts nothing. The bytes lie where a hostile peer can write while they
-//! are read, so each is read once, into memory of our own, and checked there. Blocks of what is read are in
-//! flight until somebody receives them.
+//! A plain value ([`Exchange::PLAIN`](super::Exchange::PLAIN)) is its bytes in memory, so that whoever knows that may
+//! copy it. Writing trusts the value. Reading trusts nothing. A hostile peer can write to the bytes while they are
+//! read. So each is read once, into memory of our own, and checked there. Blocks of what is read are in flight until
+//! somebody receives them.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

@@ -23,12 +23,13 @@
 //!   no rights --- made, or taken back by its maker; arrived ---> read and write, also while it is free here
 //!             <-- written into a line; given back --------------
 //! ```
-//! They are open in one OS process at most, unless one asks Linux for pages of others by itself, which its language does
-//! not let it do. Rights are taken before the word says that the block goes, and given after it says that it has come. Where
-//! Linux refuses to give them, the block is returned; where it refuses to take them, the block stays, and a copy goes.
+//! They are open in one OS process at most. A process could ask Linux for pages of others by itself, but its language
+//! does not let it. Rights are taken before the word says that the block goes, and given after it says that it has
+//! come. Where Linux refuses to give them, the block is returned; where it refuses to take them, the block stays, and
+//! a copy goes.
 //!
-//! A member's life has a number that no other has. When a life is over, what it had is returned
-//! ([`Table::reclaim`]), and each member that had a link to it returns what was on its way over that link.
+//! A member's life has a number that no other has. When a life is over, its blocks are returned ([`Table::reclaim`]).
+//! Each member that had a link to it returns what was on its way over that link.
 
 use std::collections::BTreeMap;
 use std::io;

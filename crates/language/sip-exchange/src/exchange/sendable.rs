@@ -45,8 +45,8 @@ const fn larger(one: u32, other: u32) -> u32 {
 
 /// What may be sent over a channel: plain data, and trees of it in the exchange heap.
 ///
-/// Derive it. The derive refuses references, raw pointers, functions, closures and whatever lives in the heap of
-/// a process, as well as types with a destructor of their own:
+/// Derive it. The derive refuses references, raw pointers, functions, closures and whatever lives in the heap of a
+/// process. It also refuses types with a destructor of their own:
 ///
 /// ```
 /// # extern crate mullion_sip_exchange as mullion_sip;

@@ -4,9 +4,9 @@
 //!   Give(ExBox<Client<Ask>>)          the payload
 //!        ExBox<OwnClient<Ask>>        described: "the client's end of the contract around it, in state Ask"
 //! ```
-//! The contract's digest covers its payloads' digests, and an endpoint's digest covers its contract's. So a payload
-//! that has an endpoint of the same contract in it is described with a marker in the endpoint's place, as a type
-//! that holds itself is (`exchange::own`).
+//! The contract's digest covers its payloads' digests, and an endpoint's digest covers its contract's. A payload may
+//! have an endpoint of the same contract in it. It is described with a marker in the endpoint's place, as a type that
+//! holds itself is (`exchange::own`).
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};

@@ -23,8 +23,8 @@ use mullion_sip_exchange::channel::Side;
 use mullion_sip_exchange::exchange::wire::EncodeError;
 use mullion_sip_exchange::interior::Foreign;
 
-/// Endpoints that are offered over a link in one direction, and not answered: messages and descriptors that are in the
-/// sockets of a host at a time.
+/// Endpoints that are offered over a link in one direction, and not answered. So many messages and descriptors are in
+/// the sockets of a host at a time.
 pub const WINDOW: u32 = 16;
 /// An endpoint as it goes to another OS process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -29,8 +29,8 @@ impl Memory {
     /// Maps all of a file in memory.
     ///
     /// # Errors
-    /// It is smaller than `least` bytes, its size can change (a peer that cuts it off would have everybody
-    /// else die of SIGBUS), or the system refuses.
+    /// It is smaller than `least` bytes, its size can change, or the system refuses. A peer that cut it off would
+    /// have everybody else die of SIGBUS.
     pub fn map(file: BorrowedFd<'_>, least: usize) -> io::Result<Memory> {
         // SAFETY: the calls only ask. (Not `fstat`, which a sandbox could not tell from `stat` of any path.)
         let (bytes, seals) = unsafe {

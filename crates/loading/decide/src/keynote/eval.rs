@@ -4,26 +4,9 @@ use super::bounds;
 use super::posix::{self, Compiled};
 use super::syntax::{Clause, ClauseValue, Float, Integer, Operator, Str, Test};
 use super::work::{Cost, Exhausted, Work};
+pub use mullion_wire::keynote::ConditionError;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-/// Why a test is false although nobody said so. It ends the test that it
-/// happens in, and nothing else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConditionError {
-    #[error("division by zero")]
-    DivisionByZero,
-    #[error("an integer beyond -2147483648 ... 2147483647")]
-    Overflow,
-    #[error("a floating point number beyond all bounds")]
-    NotFinite,
-    #[error("a regular expression that is not valid")]
-    Pattern,
-    #[error("a string longer than {} bytes", bounds::STRING)]
-    TooLong,
-    #[error("more work than one assertion may cause")]
-    TooMuch,
-}
 
 impl From<Exhausted> for ConditionError {
     fn from(_: Exhausted) -> Self {
@@ -268,7 +251,7 @@ impl<'a> Evaluator<'a> {
                 for part in parts {
                     let part = self.string(part)?;
                     if joined.len() + part.len() > bounds::STRING {
-                        return Err(ConditionError::TooLong);
+                        return Err(ConditionError::TooLong(bounds::STRING));
                     }
                     self.work.pay(Cost::Copied, part.len())?;
                     joined.extend_from_slice(&part);

@@ -6,41 +6,8 @@ use super::lexer::Token;
 use super::principal::Principal;
 use super::syntax::{Assertion, Licensees, PrincipalRef};
 use super::work::{Cost, Exhausted, Work};
+pub use mullion_wire::keynote::ParseError;
 use std::collections::BTreeMap;
-
-/// Why a text is no assertion, and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {problem}{}{hint}", if hint.is_empty() { "" } else { "; " })]
-pub struct ParseError {
-    /// From 1.
-    pub line: usize,
-    /// In bytes, from 1.
-    pub column: usize,
-    /// What is wrong there.
-    pub problem: String,
-    /// The way out, or empty.
-    pub hint: &'static str,
-}
-
-impl ParseError {
-    pub(super) fn at(source: &[u8], offset: usize, problem: String, hint: &'static str) -> Self {
-        let before = &source[..offset.min(source.len())];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        let start = before.iter().rposition(|byte| *byte == b'\n');
-        ParseError {
-            line,
-            column: offset - start.map_or(0, |newline| newline + 1) + 1,
-            problem,
-            hint,
-        }
-    }
-
-    /// The same, so many lines further down.
-    fn below(mut self, lines: usize) -> Self {
-        self.line += lines;
-        self
-    }
-}
 
 /// Why an assertion was not read.
 enum Stop {

@@ -13,35 +13,11 @@ use super::store::{AssertionId, Store};
 use super::syntax::{Licensees, PrincipalRef, Str};
 use super::work::{Cost, Exhausted, Work};
 use mullion_search::{Form, Question, search};
+pub use mullion_wire::keynote::QueryError;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The action's attributes: name and value.
 pub type Attributes = BTreeMap<String, Vec<u8>>;
-
-/// A question that cannot be asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum QueryError {
-    /// None, too many, or one of them twice.
-    #[error(
-        "the compliance values must be 1 to {} different strings",
-        bounds::VALUES
-    )]
-    Values,
-    /// None, or too many.
-    #[error("a query needs 1 to {} requesters", bounds::REQUESTERS)]
-    Requesters,
-    /// `POLICY` asks nobody.
-    #[error("`POLICY` is the root of all chains and cannot be a requester")]
-    PolicyRequests,
-    /// An attribute's name.
-    #[error(
-        "`{0}` cannot be an attribute: names are letters, digits and `_`, and do not begin with `_`"
-    )]
-    AttributeName(String),
-    /// An attribute's value, or the number of attributes.
-    #[error("the attribute `{0}` is too long, holds a NUL byte, or is one too many")]
-    AttributeValue(String),
-}
 
 /// A question: may these requesters do what these attributes describe?
 #[derive(Clone, Debug)]
@@ -99,10 +75,10 @@ impl Query {
     ) -> Result<Query, QueryError> {
         let different: BTreeSet<_> = values.iter().collect();
         if different.len() != values.len() || values.is_empty() || values.len() > bounds::VALUES {
-            return Err(QueryError::Values);
+            return Err(QueryError::Values(bounds::VALUES));
         }
         if requesters.is_empty() || requesters.len() > bounds::REQUESTERS {
-            return Err(QueryError::Requesters);
+            return Err(QueryError::Requesters(bounds::REQUESTERS));
         }
         let principals: Vec<_> = requesters.iter().map(|id| Principal::new(id)).collect();
         if principals.contains(&Principal::policy()) {

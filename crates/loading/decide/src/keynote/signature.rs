@@ -7,31 +7,7 @@ use super::principal::{Algorithms, Key, Principal, decode, split};
 use ed25519_dalek::{Signature, VerifyingKey};
 
 /// Why a credential does not count.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SignatureError {
-    /// No `Signature` field.
-    #[error("the credential is not signed; only a policy may be unsigned")]
-    Missing,
-    /// The authorizer is a name, or a key of an algorithm that is not known.
-    #[error("the authorizer `{0}` is not a key that signatures can be verified with")]
-    NotAKey(Principal),
-    /// The signature's algorithm.
-    #[error("signatures of the algorithm `{algorithm}` are not accepted; {hint}")]
-    Algorithm {
-        /// As written.
-        algorithm: String,
-        /// The way out.
-        hint: &'static str,
-    },
-    /// The bits do not have the form of the algorithm.
-    #[error("the signature does not have the form of its algorithm")]
-    Malformed,
-    /// The signature of another text, or another key.
-    #[error(
-        "the signature is not that of its authorizer over this text; the text was changed, or it was signed by another key"
-    )]
-    Wrong,
-}
+pub type SignatureError = mullion_wire::keynote::SignatureErrorOf<Principal>;
 
 /// The name of the private algorithm of Mullion's own signatures.
 pub const ED25519_ALGORITHM: &str = "sig-x-mullion-ed25519-hex:";

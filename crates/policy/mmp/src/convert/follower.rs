@@ -1,10 +1,10 @@
 //! Follows a program's instructions and accesses, and makes events of them.
 //!
-//! A trace of addresses does not say what is a call. The follower takes a function of the map as called under
-//! two conditions: control reaches its first instruction by a jump, and one of the few instructions before has
-//! stored. If control did not go on behind the last one that stored, that was a call, and it stored the return
-//! address. (Between the two may stand a stub that jumps on through a table.) It takes an instruction as the
-//! return from that call when it loads from the same place and control goes on behind the call.
+//! A trace of addresses does not say what is a call. The follower takes a function of the map as called under two
+//! conditions. Control reaches its first instruction by a jump, and one of the few instructions before has stored. If
+//! control did not go on behind the last one that stored, that was a call, and it stored the return address. (Between
+//! the two may stand a stub that jumps on through a table.) It takes an instruction as the return from that call when
+//! it loads from the same place and control goes on behind the call.
 //!
 //! Where a return is seen for the first time, its domain places a return gate there.
 

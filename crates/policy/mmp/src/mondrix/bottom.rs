@@ -1,8 +1,7 @@
 //! The bottom half of the supervisor: what it decides becomes words in permission, gate and stack tables.
 //!
-//! A call's writes are held back until the call is over ([`Bottom::commit`]). So the same range with the
-//! same permission for several domains, which is what a group's write looks like, is one write to tables
-//! that share what can be shared.
+//! A call's writes are held back until the call is over ([`Bottom::commit`]). A group's write is the same range with
+//! the same permission for several domains. So it is one write to tables that share what can be shared.
 
 use crate::access::{Perm, WORD};
 use crate::config::{Config, ConfigError};

@@ -34,8 +34,8 @@ pub struct Params {
     pub working_set: u64,
     /// Bytes of text that a domain runs in, 4096 to 1 MiB. Default 65536.
     pub text: u64,
-    /// How much accesses stay where they were. This is the fraction that stays within 64 bytes of the
-    /// last, and of straight lines that follow on the last or go back within the function. Default 0.95.
+    /// How much accesses stay where they were. This is the fraction of accesses that stay within 64 bytes of the
+    /// last. It is also that of straight lines that follow on the last or go back within the function. Default 0.95.
     pub locality: f64,
     /// Data accesses for each instruction. Default 0.4.
     pub accesses_per_instruction: f64,

@@ -35,8 +35,8 @@ pub fn rustc(arguments: &[OsString]) -> Result<u8, DriverError> {
     compile(&Toolchain::find()?, &arguments)
 }
 
-/// What Cargo calls as its wrapper, with the compiler's path first: for the target of a domain as
-/// `mullion rustc`, otherwise (build scripts, procedural macros) the compiler as it is.
+/// Cargo calls this as its wrapper, with the compiler's path first. For the target of a domain it acts as `mullion
+/// rustc`. Otherwise (build scripts, procedural macros) it runs the compiler as it is.
 ///
 /// # Errors
 /// As of [`rustc`].

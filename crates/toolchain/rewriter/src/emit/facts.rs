@@ -1,5 +1,5 @@
-//! What is known about registers within a straight line, by the verifier's rules. That is which ones are
-//! zero-extended, which scratch registers hold the zero-extended lower half of another, and which ones were found to
+//! What is known about registers within a straight line, by the verifier's rules. The facts are: which ones are
+//! zero-extended, and which scratch registers hold the zero-extended lower half of another. Others were found to
 //! point into the window.
 
 use crate::operand::{Gpr, Mem, Operand, Set, integer, number};

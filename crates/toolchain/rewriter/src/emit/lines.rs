@@ -1,12 +1,11 @@
 //! Line numbers, placed so that gdb finds where a function's arguments are in their places.
 //!
-//! In unoptimised code an argument is on the stack once the prologue has stored it. gdb knows the
-//! prologue of gcc by `push %rbp; mov %rsp,%rbp`, which rewritten code has not, and then takes a
-//! breakpoint at a function's name to mean its first instruction. If that one lies *within* the
-//! code of a line, though, gdb goes on to the next line number. In unoptimised code
-//! that is where the prologue ends. So the first line of such a function begins at the instruction
-//! in front of it, which nobody runs: its label, or a `nop`. It is no statement: a
-//! breakpoint at that line is one at the next statement.
+//! In unoptimised code an argument is on the stack once the prologue has stored it. gdb knows the prologue of gcc by
+//! `push %rbp; mov %rsp,%rbp`, which rewritten code has not. Then it takes a breakpoint at a function's name to mean
+//! its first instruction. If that one lies *within* the code of a line, though, gdb goes on to the next line number.
+//! In unoptimised code that is where the prologue ends. So the first line of such a function begins at the
+//! instruction in front of it, which nobody runs: its label, or a `nop`. It is no statement: a breakpoint at that
+//! line is one at the next statement.
 
 use super::{Emitter, put};
 use crate::operand::{Operand, number};

@@ -2,11 +2,11 @@
 
 use super::{Access, Pass};
 use crate::line::Fact;
-use crate::rule::Rule;
 use crate::sequence::Operand;
 use mullion_decoder::decode::{Instruction, NONE, R15, RIP};
 use mullion_decoder::row::Kind;
 use mullion_word_abi as abi;
+use mullion_word_rules::Rule;
 
 const RDI: u8 = 7;
 const RSI: u8 = 6;

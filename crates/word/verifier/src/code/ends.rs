@@ -1,13 +1,13 @@
 //! What can be judged when all code has been seen: whose points are whose, where bodies are, where branches go, and labels.
 
 use super::{Check, Pass, violation};
-use crate::rule::Rule;
 use crate::sequence::{Operand, View};
 use crate::stats::Stats;
 use crate::{Facts, Gate, Refused, Report};
 use mullion_decoder::decode::NONE;
 use mullion_decoder::row::Kind;
 use mullion_word_abi as abi;
+use mullion_word_rules::Rule;
 use std::ops::Range;
 
 impl Pass<'_> {

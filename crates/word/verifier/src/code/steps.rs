@@ -2,10 +2,10 @@
 
 use super::Pass;
 use crate::line::Fact;
-use crate::rule::Rule;
 use mullion_decoder::decode::{Instruction, NONE, R15};
 use mullion_decoder::row::Kind;
 use mullion_word_abi as abi;
+use mullion_word_rules::Rule;
 
 impl Pass<'_> {
     /// A number added to all of a register, if that is what the instruction does.

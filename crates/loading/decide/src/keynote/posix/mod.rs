@@ -20,20 +20,11 @@ mod program;
 use super::bounds;
 use super::syntax::Str;
 use super::work::{Cost, Exhausted, Work};
+pub use mullion_wire::keynote::PatternError;
 use parse::Node;
 use program::{Direction, Machine, Program};
 use std::ops::Range;
 use std::sync::OnceLock;
-
-/// Why a pattern is not used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("regular expression, byte {at}: {problem}")]
-pub struct PatternError {
-    /// Offset in the pattern.
-    pub at: usize,
-    /// What is wrong there.
-    pub problem: &'static str,
-}
 
 /// A set of bytes.
 type Set = [u64; 4];

@@ -1,10 +1,9 @@
 //! A domain's gate table, in memory.
 //!
 //! It is an open-addressed hash table of entries in the form of Mondrix, Figure 3. That is the address, then the kind
-//! in bit 31 and the destination in the low 16 bits. (For addresses wider than 32 bits an entry is four words:
-//! the address takes two, one is unused.) It is hashed by the *line* of the address. So one walk finds all
-//! gates of an instruction cache line, or finds that there are none and that the line's "gate present" bit may
-//! be cleared (section 2.2).
+//! in bit 31 and the destination in the low 16 bits. (For addresses wider than 32 bits an entry is four words: the
+//! address takes two, one is unused.) It is hashed by the *line* of the address. So one walk finds all gates of an
+//! instruction cache line. Where there are none, the line's "gate present" bit may be cleared (section 2.2).
 
 use super::GateEntry;
 use crate::table::Walk;

@@ -6,14 +6,13 @@
 //!   leaf   |10|        first of two words with 32 permissions (30)       |
 //! ```
 //!
-//! An entry cuts its span into 32 sub-blocks and holds at most five runs of equal permission. Run `i` begins
-//! at sub-block `b_i` (`b_0` is 0), so unused runs stand empty in front. It is the answer of the earlier MMP
-//! design (a small sorted segment table in each entry) to the wish that one load should describe as much as
-//! possible. That design's overlap fields say how far a run continues beyond the entry. They fed its
-//! per-register caches; Mondrix has none, so their bits go into twice as many sub-blocks and a fifth run. A
-//! leaf entry spans 128 bytes instead of 64, a page with few objects needs no leaf table at all. A block in
-//! the lookaside buffer reaches twice as far. The price is a read-modify-write with decoding where the vector
-//! only masks, and a second load for the rare leaf with more than five runs.
+//! An entry cuts its span into 32 sub-blocks and holds at most five runs of equal permission. Run `i` begins at
+//! sub-block `b_i` (`b_0` is 0), so unused runs stand empty in front. The earlier MMP design had a small sorted
+//! segment table in each entry, so that one load described as much as possible. That design's overlap fields say how
+//! far a run continues beyond the entry. They fed its per-register caches; Mondrix has none, so their bits go into
+//! twice as many sub-blocks and a fifth run. A leaf entry spans 128 bytes instead of 64, a page with few objects
+//! needs no leaf table at all. A block in the lookaside buffer reaches twice as far. The price is a read-modify-write
+//! with decoding where the vector only masks, and a second load for the rare leaf with more than five runs.
 
 use super::encoding::{Content, Encoding, ONES, low_parts};
 

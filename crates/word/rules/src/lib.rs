@@ -1,6 +1,10 @@
 //! What can be wrong with a module: rules, with an explanation and a way out.
+//!
+//! This is not trusted. The verifier makes a [`Violation`] when it has found one, and a module with any is rejected,
+//! whatever the violation says. So a fault here tells an author the wrong reason.
+#![forbid(unsafe_code)]
 
-mullion_decoder::rules! {
+mullion_rules::rules! {
     /// A rule of `docs/word-form.md` that a module can break.
     ElfHeader "elf-header"
         "The file is a 64-bit little-endian x86-64 ELF file of type ET_DYN."
@@ -175,14 +179,15 @@ mullion_decoder::rules! {
         "Memory in front of the segment could complete it.";
 }
 
-mullion_decoder::violations! {
+mullion_rules::violations! {
     /// An address of the file: of an instruction, a record, a target.
     Address
 }
 
 impl Violation {
     /// Of no instruction.
-    pub(crate) const fn at(rule: Rule, place: Place) -> Self {
+    #[must_use]
+    pub const fn at(rule: Rule, place: Place) -> Self {
         Self {
             place,
             rule,

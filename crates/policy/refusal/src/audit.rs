@@ -1,8 +1,8 @@
 //! The log of decisions.
 
 use crate::call::{Call, Reply};
+use crate::error::Error;
 use alloc::collections::VecDeque;
-use mullion_refusal::error::Error;
 use mullion_terms::domain::DomainId;
 
 /// One decision.
@@ -27,7 +27,9 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    pub(crate) fn new(capacity: usize) -> AuditLog {
+    /// Keeps so many, but one at least.
+    #[must_use]
+    pub fn new(capacity: usize) -> AuditLog {
         AuditLog {
             capacity: capacity.max(1),
             next: 0,
@@ -35,7 +37,8 @@ impl AuditLog {
         }
     }
 
-    pub(crate) fn record(&mut self, caller: DomainId, call: Call, outcome: Result<Reply, Error>) {
+    /// Adds one.
+    pub fn record(&mut self, caller: DomainId, call: Call, outcome: Result<Reply, Error>) {
         if self.decisions.len() == self.capacity {
             self.decisions.pop_front();
         }
