@@ -76,6 +76,12 @@ pub(crate) struct Entry<'a> {
     pub(crate) directory: Option<Value<'a>>,
     pub(crate) split: bool,
     pub(crate) language: Option<constants::DwLang>,
+    /// Of a variable: where it is.
+    pub(crate) location: Option<Value<'a>>,
+    /// Of a member: how many bytes into its structure it is.
+    pub(crate) at: Option<u64>,
+    /// Of an array: how many there are.
+    pub(crate) count: Option<u64>,
     low: Option<Value<'a>>,
     high: Option<Value<'a>>,
     ranges: Option<Value<'a>>,
@@ -87,6 +93,7 @@ struct Bases {
     strings: Option<DebugStrOffsetsBase>,
     addresses: Option<DebugAddrBase>,
     ranges: Option<DebugRngListsBase>,
+    locations: Option<DebugLocListsBase>,
 }
 
 impl<'a> Reading<'a> {
@@ -135,6 +142,7 @@ impl<'a> Reading<'a> {
         let (encoding, kind) = (header.encoding(), DwarfFileType::Main);
         let strings = DebugStrOffsetsBase::default_for_encoding_and_file(encoding, kind);
         let ranges = DebugRngListsBase::default_for_encoding_and_file(encoding, kind);
+        let locations = DebugLocListsBase::default_for_encoding_and_file(encoding, kind);
         let mut unit = Unit {
             abbreviations: abbreviations.into(),
             name: None,
@@ -142,7 +150,7 @@ impl<'a> Reading<'a> {
             low_pc: 0,
             str_offsets_base: root.bases.strings.unwrap_or(strings),
             addr_base: root.bases.addresses.unwrap_or(DebugAddrBase(0)),
-            loclists_base: DebugLocListsBase::default_for_encoding_and_file(encoding, kind),
+            loclists_base: root.bases.locations.unwrap_or(locations),
             rnglists_base: root.bases.ranges.unwrap_or(ranges),
             line_program: None,
             dwo_id: None,
@@ -313,6 +321,11 @@ impl<'a> Opened<'a> {
         UnitAt::of(&self.unit.header)
     }
 
+    /// Where its first entry is.
+    pub(crate) fn root_entry(&self) -> UnitOffset {
+        self.unit.header.root_offset()
+    }
+
     /// Calls `each` with the pieces of code that an entry is of, until it says that it has found.
     pub(crate) fn ranges(
         &self,
@@ -388,6 +401,13 @@ impl<'a> Entry<'a> {
                     self.language = Some(language);
                 }
             }
+            constants::DW_AT_location => self.location = Some(value),
+            constants::DW_AT_data_member_location => self.at = number(&value),
+            constants::DW_AT_data_bit_offset => self.at = number(&value).map(|bits| bits / 8),
+            constants::DW_AT_count => self.count = number(&value),
+            constants::DW_AT_upper_bound => {
+                self.count = number(&value).map(|last| last.saturating_add(1));
+            }
             constants::DW_AT_prototyped => self.prototyped = true,
             constants::DW_AT_artificial => self.artificial = true,
             constants::DW_AT_low_pc => self.low = Some(value),
@@ -412,7 +432,16 @@ impl<'a> Entry<'a> {
             AttributeValue::DebugStrOffsetsBase(base) => self.bases.strings = Some(base),
             AttributeValue::DebugAddrBase(base) => self.bases.addresses = Some(base),
             AttributeValue::DebugRngListsBase(base) => self.bases.ranges = Some(base),
+            AttributeValue::DebugLocListsBase(base) => self.bases.locations = Some(base),
             _ => {}
         }
+    }
+}
+
+/// A number that an attribute has, where it is one.
+fn number(value: &Value<'_>) -> Option<u64> {
+    match value {
+        AttributeValue::Sdata(number) => u64::try_from(*number).ok(),
+        other => other.udata_value(),
     }
 }

@@ -10,6 +10,7 @@
 //! index.rs   unit, function, line                  is left, reading fails
 //!            of an address: kept        entry.rs   units and entries, one at a time
 //! place.rs   inlined functions, files   names.rs, types.rs, signature.rs
+//! field.rs   types and members of what variables point to
 //! ```
 //!
 //! A question takes at most `QUESTION` steps. The tables that are kept of an image take steps
@@ -28,6 +29,8 @@ mod debug;
 mod elf;
 #[cfg(feature = "dwarf")]
 mod entry;
+#[cfg(feature = "dwarf")]
+mod field;
 #[cfg(feature = "dwarf")]
 mod function;
 #[cfg(feature = "dwarf")]
@@ -76,6 +79,34 @@ pub struct Location {
     pub file: Option<String>,
     /// The line in it.
     pub line: Option<u32>,
+}
+
+/// What an address is to the code that reaches for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DebugField {
+    /// The variable that points there, or that lies there.
+    pub variable: String,
+    /// The type of what is there, as the source calls it.
+    pub of: String,
+    /// The member of it, and members of members: `head.next`, `rows[3].id`. Empty if it has none there.
+    pub member: String,
+    /// How many bytes into the type.
+    pub distance: u64,
+}
+
+impl fmt::Display for DebugField {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DebugField {
+            variable,
+            of,
+            member,
+            distance,
+        } = self;
+        match member.is_empty() {
+            true => write!(formatter, "byte {distance} of `{of}`, by `{variable}`"),
+            false => write!(formatter, "`{member}` of `{of}`, by `{variable}`"),
+        }
+    }
 }
 
 impl fmt::Display for Location {
@@ -147,6 +178,29 @@ impl Symbols {
             Some(_) => self.signature_of(offset),
             None => Err(Unknown::NotRead),
         }
+    }
+
+    /// What an address is to the instruction at an offset in the window: a member of what one of its variables points to.
+    /// The variable must be in a register there. The registers have their numbers in machine code. No memory is read for it.
+    #[must_use]
+    pub fn field(
+        &mut self,
+        offset: u64,
+        registers: &[u64; 16],
+        address: u64,
+    ) -> Option<DebugField> {
+        self.field_at(offset, registers, address)
+    }
+
+    /// What is so many bytes into a global variable, by what the unit of the instruction at an offset declares.
+    #[must_use]
+    pub fn field_of_global(
+        &mut self,
+        offset: u64,
+        name: &str,
+        distance: u64,
+    ) -> Option<DebugField> {
+        self.global_at(offset, name, distance)
     }
 
     /// The function of the symbol table that holds `offset`.

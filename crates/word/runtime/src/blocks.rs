@@ -11,6 +11,7 @@ use crate::note::Want;
 use crate::rights::{self, GrantError, words};
 use crate::world::world;
 use mullion_supervisor::{Holding, Permission, Range};
+use mullion_word_table::Access;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
@@ -136,13 +137,11 @@ pub(crate) fn free(
             return Err(format!("{address:#x} {none}"));
         }
     };
-    all.remove(address);
-    drop(all);
     match who.loses(address, held.bytes, &[holder]) {
-        true => Ok(Some(held)),
+        true => Ok(all.remove(address)),
+        // It stays a block: a restart gives it back.
         false => {
-            // It stays a block: a restart gives it back.
-            lock(&holder.blocks).add(address, held);
+            drop(all);
             let want = Want::Free {
                 function: &import.name,
                 address,
@@ -195,17 +194,16 @@ pub(crate) fn hand_over(
         if holders.any(|holder| rights::is_for_a_time(&mut supervisor, holder, range)) {
             return Err(format!("argument {argument} is lent to the module"));
         }
-    }
-    all.remove(address);
-    drop(all);
-    let bytes = block.map_or(bytes, |block| block.bytes);
-    if !who.loses(address, bytes, holders) {
-        if let Some(block) = block {
-            lock(&holder.blocks).add(address, block);
+        // A domain that learns has been told already.
+        let has = who.holder.view.allows(address, bytes, Access::READ_WRITE);
+        if !has && core.learning.is_none() {
+            return Err(format!("argument {argument} is the module's no longer"));
         }
+    }
+    if !who.loses(address, bytes, holders) {
         return Err(format!("argument {argument} {LENT}"));
     }
-    Ok(block)
+    Ok(all.remove(address))
 }
 
 impl Caller {

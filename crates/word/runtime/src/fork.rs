@@ -1,7 +1,8 @@
 //! Copies of the process. Each has the table, the domains and the rights that there were, and from then on its own.
 //!
 //! A copy has one thread: the one that called `fork`. So nobody waits for the others there, and the watchdog begins again
-//! when a call has a limit. While the process is copied nobody changes the table.
+//! when a call has a limit. While the process is copied nobody changes the table. What calls of other threads were granted ends in
+//! the copy, because these calls never do.
 //!
 //! Locks of single domains are not taken. Another thread may just then be in a call of one that has something to
 //! decide. Then the copy may wait for ever when it uses that domain. So it is after any `fork` of a process with
@@ -9,6 +10,7 @@
 
 use crate::biased::Guard;
 use crate::core::Core;
+use crate::keep;
 use crate::memory::lock;
 use crate::rights::Decider;
 use crate::world::try_world;
@@ -77,12 +79,15 @@ extern "C" fn in_copy() {
             cores,
             watchdog: (wake, mut clocks),
             inside,
-            supervisor,
+            mut supervisor,
         } = still;
         watchdog::in_copy();
-        thread::in_copy(&mut clocks, &cores);
+        let others = thread::in_copy(&mut clocks, &cores);
         drop((wake, clocks));
         inside.in_copy();
-        drop(supervisor);
+        for (core, seats) in others {
+            // SAFETY: the seats of threads that are not here. Nobody frees them.
+            unsafe { keep::end_in_copy(core, &seats, &mut supervisor) };
+        }
     }
 }

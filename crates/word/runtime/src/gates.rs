@@ -2,6 +2,7 @@
 
 use crate::lent::Loans;
 use crate::policy::FunctionPolicy;
+use crate::rights::Raised;
 use core::mem::offset_of;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
@@ -60,6 +61,8 @@ pub(crate) struct Seat {
     pub(crate) is_used: AtomicBool,
     /// What the domain's code has lent by calls of this thread that run.
     pub(crate) loans: Loans,
+    /// What calls that run were granted besides what is kept: a stack, as calls are. Changes with the supervisor's lock.
+    pub(crate) raised: Vec<Raised>,
 }
 
 /// The part of a domain that gates read.
@@ -163,6 +166,7 @@ core::arch::global_asm!(
     options(att_syntax)
 );
 
+#[expect(improper_ctypes, reason = "only addresses of seats go there")]
 unsafe extern "C" {
     pub(crate) fn mullion_word_gates();
     pub(crate) fn mullion_word_gates_end();

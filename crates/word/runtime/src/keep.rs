@@ -40,13 +40,13 @@
 //!
 //! `tests/keep.rs` has the picture as a model, in every order that the memory of x86 allows.
 
-use crate::core::Core;
+use crate::core::{Core, SeatAt};
 use crate::gates::{Inner, Registers, Seat};
 use crate::holder::Holder;
 use crate::measure::Arguments;
 use crate::memory::lock;
 use crate::policy::FunctionPolicy;
-use crate::rights::{self, GrantError, Raised, words};
+use crate::rights::{self, Decider, GrantError, Raised, words};
 use crate::thread;
 use crate::wanted::{Keep, Kept, Wanted};
 use crate::world::world;
@@ -62,8 +62,8 @@ const STREAK: u64 = 64;
 pub(crate) enum Granted {
     /// It is kept.
     Kept,
-    /// These.
-    Raised(Vec<Raised>),
+    /// What is at the seat from here on.
+    Raised(usize),
 }
 
 impl Keep {
@@ -101,10 +101,15 @@ impl Keep {
                     (*seat).repeated = 0;
                     (*self.kept.get()).take_back();
                 }
+            } else if may_keep {
+                // The bias may have gone behind the first look.
+                self.leave(core, seat);
             }
-            let mut raised = Vec::new();
-            raise_all(holder, wanted, &mut raised)?;
-            return Ok(Granted::Raised(raised));
+            // SAFETY: the seat is the thread's own, and nobody else refers to what is raised there.
+            let raised = unsafe { &mut (*seat).raised };
+            let mark = raised.len();
+            raise_all(holder, wanted, raised)?;
+            return Ok(Granted::Raised(mark));
         }
         // SAFETY: the thread has the bias and is inside, so `kept` is its own (see the head of this file), as is the seat.
         let (kept, seat) = unsafe { (&mut *self.kept.get(), &mut *seat) };
@@ -279,7 +284,7 @@ impl Kept {
 
     fn take_back(&mut self) {
         self.wanted = Wanted::default();
-        lower_all(&mut self.raised);
+        lower_to(&mut self.raised, 0);
     }
 
     /// Gives a call other words in the place of those that are kept, if the policy wants as many pieces for it. If this is not
@@ -338,34 +343,69 @@ fn raise_all(
     if wanted.count == 0 {
         return Ok(());
     }
+    let mark = raised.len();
     let mut supervisor = world().supervisor();
     for (range, permission) in wanted.pieces() {
         let right = raised.push_mut(Raised::Already);
         if let Err(error) = rights::raise_into(&mut supervisor, holder, range, permission, right) {
             drop(supervisor);
-            lower_all(raised);
+            lower_to(raised, mark);
             return Err(error);
         }
     }
     Ok(())
 }
 
-fn lower_all(raised: &mut Vec<Raised>) {
-    if raised.is_empty() {
-        return;
+/// Takes what is behind `mark` back.
+fn lower_to(raised: &mut Vec<Raised>, mark: usize) {
+    if raised.len() > mark {
+        lower_with(&mut world().supervisor(), raised, mark);
     }
-    let mut supervisor = world().supervisor();
-    while let Some(right) = raised.pop() {
-        rights::lower(&mut supervisor, &right);
+}
+
+fn lower_with(supervisor: &mut Decider, raised: &mut Vec<Raised>, mark: usize) {
+    while raised.len() > mark
+        && let Some(right) = raised.pop()
+    {
+        rights::lower(supervisor, &right);
+    }
+}
+
+/// In a copy of the process: what the calls of threads that are not there were granted goes, and what is kept for them.
+///
+/// # Safety
+/// The seats are those of such threads, whose memory is there still, and this thread is the only one.
+pub(crate) unsafe fn end_in_copy(core: &Core, seats: &[SeatAt], supervisor: &mut Decider) {
+    for seat in seats {
+        let seat = seat.0.cast_mut();
+        // SAFETY: their memory is there still, and no thread runs that uses it. Both change with the supervisor's lock alone,
+        // which nobody had at the copy.
+        unsafe {
+            lower_with(supervisor, &mut (*seat).raised, 0);
+            if core.keep.owner.load(Ordering::Relaxed) == seat {
+                let kept = &mut *core.keep.kept.get();
+                kept.wanted = Wanted::default();
+                lower_with(supervisor, &mut kept.raised, 0);
+                core.keep.owner.store(ptr::null_mut(), Ordering::Relaxed);
+                core.keep.is_left.store(false, Ordering::Relaxed);
+            }
+        }
+        let none = ptr::null_mut();
+        let (yes, no) = (Ordering::AcqRel, Ordering::Relaxed);
+        let _was = core.inner.bias.compare_exchange(seat, none, yes, no);
     }
 }
 
 impl Granted {
     /// The call is over.
+    ///
+    /// # Safety
+    /// The seat is the call's, of this thread.
     #[inline]
-    pub(crate) fn end(self) {
-        if let Granted::Raised(mut raised) = self {
-            lower_all(&mut raised);
+    pub(crate) unsafe fn end(self, seat: *mut Seat) {
+        if let Granted::Raised(mark) = self {
+            // SAFETY: the seat is this thread's, lives, and nobody else refers to what is raised there.
+            lower_to(unsafe { &mut (*seat).raised }, mark);
         }
     }
 }

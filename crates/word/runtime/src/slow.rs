@@ -198,7 +198,8 @@ fn enter_granted(
         // SAFETY: as above; a call that ends leaves the seat as it found it.
         unsafe { (*seat).stack = before };
     }
-    granted.end();
+    // SAFETY: the seat is the thread's own, and the call is over.
+    unsafe { granted.end(seat) };
     invoked
 }
 

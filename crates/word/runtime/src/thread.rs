@@ -284,8 +284,11 @@ pub(crate) fn prepare() -> io::Result<()> {
     signals::open()
 }
 
-/// In a copy of the process, whose only thread this is. What other threads had stays, and nobody uses it.
-pub(crate) fn in_copy(clocks: &mut Vec<Arc<Clock>>, cores: &[&'static Core]) {
+/// In a copy of the process, whose only thread this is: the seats of others, by domain. They are on no list any more.
+pub(crate) fn in_copy(
+    clocks: &mut Vec<Arc<Clock>>,
+    cores: &[&'static Core],
+) -> Vec<(&'static Core, Vec<SeatAt>)> {
     // SAFETY: `here` is the thread's own, and so is what it points to.
     let thread = unsafe { (*here()).thread.cast::<Thread>().as_ref() };
     clocks.retain(|clock| thread.is_some_and(|thread| Arc::ptr_eq(clock, &thread.clock)));
@@ -294,15 +297,17 @@ pub(crate) fn in_copy(clocks: &mut Vec<Arc<Clock>>, cores: &[&'static Core]) {
         let id = unsafe { libc::gettid() };
         thread.clock.id.store(id, Ordering::Relaxed);
     }
-    for core in cores {
+    let is_own = |seat: &mut SeatAt| {
+        let mut own = thread.into_iter().flat_map(|thread| &thread.seats);
+        own.any(|place| std::ptr::eq(&raw const *place.seat, seat.0))
+    };
+    let others = cores.iter().filter_map(|core| {
         // A thread that is gone may have had it locked: then nobody can use the domain here.
-        if let Ok(mut seats) = core.seats.try_lock() {
-            seats.retain(|seat| {
-                let mut own = thread.into_iter().flat_map(|thread| &thread.seats);
-                own.any(|place| std::ptr::eq(&raw const *place.seat, seat.0))
-            });
-        }
-    }
+        let mut seats = core.seats.try_lock().ok()?;
+        let others = seats.extract_if(.., |seat| !is_own(seat)).collect();
+        Some((*core, others))
+    });
+    others.collect()
 }
 
 /// The lowest address of the calling thread's stack; a large number if it is not known.
@@ -447,6 +452,7 @@ impl Place {
             principal: of.map_or(std::ptr::null(), |of| std::ptr::from_ref(of).cast()),
             is_used: AtomicBool::new(false),
             loans: Loans::default(),
+            raised: Vec::new(),
         });
         Ok(Place {
             seat,

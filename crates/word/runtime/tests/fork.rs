@@ -4,7 +4,8 @@
 mod module;
 
 use module::{function, load, module};
-use mullion_word_runtime::{Domain, FaultKind, Host, Limits, Policy};
+use mullion_supervisor::Permission;
+use mullion_word_runtime::{Domain, Effect, FaultKind, FunctionPolicy, Host, Limits, Policy, Size};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -154,6 +155,65 @@ fn what_a_copy_is_granted_the_other_one_is_not() {
         assert_eq!(store(first as u64), 0, "it may only read");
     });
     assert_eq!(status, 1);
+}
+
+/// Where a call of [`waits`] is: 1 in the host's function, until it is 2.
+static WAITS: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn wait() {
+    let _inside = WAITS.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst);
+    while WAITS.load(Ordering::SeqCst) == 1 {
+        std::thread::yield_now();
+    }
+}
+
+/// The call of another thread never ends in a copy. So what it was granted ends with the copy's beginning: whether it was granted
+/// for this call, or kept since the one before, also when another one has asked to take it back.
+#[test]
+fn what_calls_of_other_threads_were_granted_is_not_in_a_copy() {
+    let _alone = alone();
+    let text = "
+    import  wait
+    gate    f
+    call_import wait
+    mov     $1, %eax
+    ret";
+    for (calls_before, is_asked) in [(0, false), (300, false), (300, true)] {
+        let eight = [Effect::InOut(0, Size::Bytes(8))];
+        // SAFETY: it waits.
+        let policy = unsafe { Policy::new().offer("wait", wait as *const () as usize, None) };
+        let policy = policy.export("f", FunctionPolicy::of(&eight));
+        let (_host, domain) = load("waits", text, policy);
+        let f: Fn1 = function(&domain, "f");
+        let (_cell, address) = cell();
+        let may = || domain.permission(address) == Permission::ReadWrite;
+        WAITS.store(2, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let calls = scope.spawn(|| {
+                (0..calls_before).for_each(|_| assert_eq!(f(address as u64), 1));
+                WAITS.store(0, Ordering::SeqCst);
+                f(address as u64)
+            });
+            while WAITS.load(Ordering::SeqCst) != 1 {
+                std::thread::yield_now();
+            }
+            if is_asked {
+                assert!(may());
+            }
+            let copy = || {
+                WAITS.store(2, Ordering::SeqCst);
+                let is_gone = !may();
+                let works = f(address as u64) == 1 && !may();
+                u8::from(is_gone && works)
+            };
+            let (in_copy, runs_still) = (in_child(copy), may());
+            WAITS.store(2, Ordering::SeqCst);
+            assert_eq!(calls.join().unwrap(), 1);
+            assert_eq!(in_copy, 1, "{calls_before} {is_asked}");
+            assert!(runs_still);
+        });
+        assert!(!may());
+    }
 }
 
 extern "C" fn answer() -> u64 {

@@ -105,6 +105,51 @@ fn is_stale(looks_at_settled: bool, has_barrier: bool) -> (bool, usize) {
     found
 }
 
+/// The thread whose call does not repeat the one before it: `Keep::grant`. It may lose the bias behind its first look.
+fn slow_caller(looks_again: bool) -> Vec<Step> {
+    let take_back = |label| {
+        [
+            LOCK,
+            Read(OWNER),
+            JumpIf(0, label),
+            Write(RIGHT, NONE),
+            Write(OWNER, 0),
+            Label(label),
+            UNLOCK,
+        ]
+    };
+    let mut steps = vec![Write(DEPTH, 1), Read(BIAS), JumpIf(1, "first look")];
+    steps.extend(take_back("taken first"));
+    steps.extend([Label("first look"), Read(BIAS), JumpIf(1, "mine")]);
+    if looks_again {
+        steps.extend(take_back("taken again"));
+    }
+    // What it is granted is raised by itself, and is not in this model.
+    steps.extend([Jump("granted"), Label("mine"), Write(RIGHT, NEW)]);
+    steps.extend([Label("granted"), Write(SETTLED, 1), Label("runs")]);
+    steps.extend([Write(SETTLED, 0), Write(DEPTH, 0), Read(BIAS)]);
+    steps.push(JumpIf(1, "end"));
+    steps.extend(take_back("taken last"));
+    steps.push(Label("end"));
+    steps
+}
+
+/// Whether a call that does not repeat the one before it runs with what that one was granted.
+fn runs_with_the_old(looks_again: bool) -> bool {
+    let (caller, other) = (slow_caller(looks_again), other(true, true));
+    let runs = place_of(&caller, "runs");
+    let found = reaches([&caller, &other], &[BIAS, OWNER, RIGHT], [0, 0], |state| {
+        state.runners[0].at == runs && state.read(0, RIGHT) == OLD
+    });
+    found.0
+}
+
+#[test]
+fn a_call_that_loses_the_bias_meanwhile_has_nothing_of_the_one_before() {
+    assert!(!runs_with_the_old(true));
+    assert!(runs_with_the_old(false), "without the second look it has");
+}
+
 /// Whether both threads can have the lock at a time.
 fn both_are_in(has_barrier: bool) -> bool {
     let owner = [

@@ -63,7 +63,12 @@ extern "C" fn work(_at: u64, _bytes: u64) -> u64 {
     7
 }
 
-extern "C" fn keep(_at: u64, _bytes: u64) {}
+/// How often the host was given memory for good.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn keep(_at: u64, _bytes: u64) {
+    TAKEN.fetch_add(1, Ordering::SeqCst);
+}
 
 unsafe extern "C" {
     fn malloc(bytes: u64) -> u64;
@@ -289,6 +294,67 @@ fn threads_that_lend_and_free_their_own_do_not_meet() {
         }
     });
     assert!(domain.take_reports().is_empty());
+}
+
+/// Two threads give the same memory away, each its way. How often it went, at most.
+fn goes(host: &Host, domain: &Domain, (one, other): (&str, &str), is_block: bool) -> u64 {
+    const ROUNDS: u64 = 400;
+    let gone = || TAKEN.load(Ordering::SeqCst) + FREED.load(Ordering::SeqCst);
+    let (start, end, at) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let until = |turn: &AtomicU64, round| {
+        while turn.load(Ordering::SeqCst) != round {
+            std::hint::spin_loop();
+        }
+    };
+    let memory = vec![0u64; 8 * ROUNDS as usize];
+    let mut most = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 1..=ROUNDS {
+                until(&start, round);
+                call(domain, other, at.load(Ordering::SeqCst), 64);
+                end.store(round, Ordering::SeqCst);
+            }
+        });
+        for round in 1..=ROUNDS {
+            let address = match is_block {
+                true => call(domain, "get", 64, 0),
+                false => memory.as_ptr() as u64 + 64 * (round - 1),
+            };
+            if !is_block {
+                // SAFETY: the test's own.
+                unsafe { host.grant(domain, address as usize, 64, true) }.unwrap();
+            }
+            at.store(address, Ordering::SeqCst);
+            let before = gone();
+            start.store(round, Ordering::SeqCst);
+            call(domain, one, address, 64);
+            until(&end, round);
+            most = most.max(gone() - before);
+            domain.restart().unwrap();
+        }
+    });
+    most
+}
+
+/// Otherwise the host would free something twice, or use what it has freed.
+#[test]
+fn what_two_threads_give_away_goes_once() {
+    let _turn = turn();
+    let host = Host::new().unwrap();
+    let domain = load(&host, policy());
+    for (ways, is_block) in [
+        (("hand_over", "hand_over"), true),
+        (("hand_over", "hand_over"), false),
+        (("hand_over", "drop"), true),
+        (("drop", "drop"), true),
+    ] {
+        assert_eq!(
+            goes(&host, &domain, ways, is_block),
+            1,
+            "{ways:?} {is_block}"
+        );
+    }
 }
 
 /// What a module has for a call, or as long as the host says, is not its own to give.

@@ -1,7 +1,7 @@
 //! No debug information: this is compiled without what reads it.
 
 use crate::elf::Elf;
-use crate::{DebugSignature, Location, Symbols, Unknown};
+use crate::{DebugField, DebugSignature, Location, Symbols, Unknown};
 
 /// There is none of it.
 pub(crate) enum Debug {}
@@ -23,6 +23,14 @@ impl Debug {
 impl Symbols {
     pub(crate) fn locations_of(&mut self, _: u64) -> Vec<Location> {
         Vec::new()
+    }
+
+    pub(crate) fn field_at(&mut self, _: u64, _: &[u64; 16], _: u64) -> Option<DebugField> {
+        None
+    }
+
+    pub(crate) fn global_at(&mut self, _: u64, _: &str, _: u64) -> Option<DebugField> {
+        None
     }
 
     pub(crate) fn signature_of(&mut self, _: u64) -> Result<DebugSignature, Unknown> {
