@@ -74,13 +74,13 @@ extern "C" fn in_copy() {
     if let Some(still) = still() {
         let Still {
             cores,
-            watchdog: (wake, mut clocks),
+            watchdog,
             inside,
             supervisor,
         } = still;
-        watchdog::in_copy();
-        thread::in_copy(&mut clocks, &cores);
-        drop((wake, clocks));
+        watchdog::in_copy(&cores);
+        thread::in_copy(&cores);
+        drop(watchdog);
         inside.in_copy();
         drop(supervisor);
     }

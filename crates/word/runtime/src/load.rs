@@ -16,6 +16,7 @@ use crate::policy::{Effect, FunctionPolicy, Policy};
 use crate::rights::{self, GrantError, NOT_FURTHER, ROOT};
 use crate::thunks::{THUNK, Thunks, Way};
 use crate::wanted::Keep;
+use crate::watchdog;
 use crate::world::world;
 use mullion_supervisor::{DomainId, Error, GroupId, Permission, Range, Subject, Supervisor};
 use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE, SLOT_MARK, SLOT_UNWIND};
@@ -177,8 +178,12 @@ pub(crate) fn load(
         bits |= state::POLICY;
     }
     // A learning domain remembers the arguments of its calls, and each call may be for another instance.
-    if policy.limits.time.is_some() || learning.is_some() || instances.is_some() {
+    if learning.is_some() || instances.is_some() {
         bits |= state::SLOW;
+    }
+    if let Some(limit) = policy.limits.time {
+        bits |= state::UNWATCHED;
+        watchdog::expect(limit);
     }
     if parts.control_words {
         bits |= state::CONTROL_WORDS;

@@ -106,8 +106,14 @@ pub(crate) extern "C" fn enter_slowly(
     // SAFETY: the seat is the thread's own. It is counted as in gates.s: before the state is read.
     let depth = unsafe { &(*seat).depth };
     let before = depth.load(Ordering::Relaxed);
+    if before == 0 {
+        // SAFETY: the seat is the thread's own, and what is written is atomic.
+        unsafe { (*seat).entries.fetch_add(1, Ordering::Relaxed) };
+        compiler_fence(Ordering::SeqCst);
+    }
     depth.store(before + 1, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
+    watchdog::begin(core);
     core.keep.enter(core, seat);
     // SAFETY: the seat is the thread's own, and lives as long as the thread.
     unsafe { (*seat).is_used.store(true, Ordering::Relaxed) };
@@ -422,12 +428,8 @@ fn invoke(
         words = Some(before);
     }
     let inner = &raw const core.inner;
-    let timed = core.limits.time.map(|limit| watchdog::begin(inner, limit));
     // SAFETY: the seat is this thread's, there is room, and the host runs.
     unsafe { gates::mullion_word_invoke(inner, body, registers, seat) };
-    if let Some(timed) = timed {
-        watchdog::end(inner, timed);
-    }
     if let Some((now, before)) = words {
         now.load_behind_a_domain();
         if let Ok(thread) = thread::this() {
