@@ -15,8 +15,8 @@ use crate::object;
 use crate::policy::{Effect, FunctionPolicy, Policy};
 use crate::rights::{self, GrantError, NOT_FURTHER, ROOT};
 use crate::thunks::{THUNK, Thunks, Way};
+use crate::tick;
 use crate::wanted::Keep;
-use crate::watchdog;
 use crate::world::world;
 use mullion_supervisor::{DomainId, Error, GroupId, Permission, Range, Subject, Supervisor};
 use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE, SLOT_MARK, SLOT_UNWIND};
@@ -183,7 +183,7 @@ pub(crate) fn load(
     }
     if let Some(limit) = policy.limits.time {
         bits |= state::UNWATCHED;
-        watchdog::expect(limit);
+        tick::expect(limit);
     }
     if parts.control_words {
         bits |= state::CONTROL_WORDS;

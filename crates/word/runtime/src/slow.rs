@@ -104,11 +104,10 @@ pub(crate) extern "C" fn enter_slowly(
         return registers.refuse(core, body, Some((FaultKind::ControlStack, what)));
     }
     // SAFETY: the seat is the thread's own. It is counted as in gates.s: before the state is read.
-    let depth = unsafe { &(*seat).depth };
+    let (depth, entries) = unsafe { (&(*seat).depth, &(*seat).entries) };
     let before = depth.load(Ordering::Relaxed);
     if before == 0 {
-        // SAFETY: the seat is the thread's own, and what is written is atomic.
-        unsafe { (*seat).entries.fetch_add(1, Ordering::Relaxed) };
+        entries.fetch_add(1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
     depth.store(before + 1, Ordering::Relaxed);

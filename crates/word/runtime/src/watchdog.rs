@@ -12,17 +12,11 @@ use crate::gates::{Seat, here, state};
 use crate::memory::lock;
 use crate::signals;
 use crate::thread::Thread;
+use crate::tick::{WAKE, nanoseconds, tick, wake};
 use crate::world::try_world;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
-
-/// How often it looks: a part of the shortest limit that there was, in nanoseconds.
-static TICK: AtomicU64 = AtomicU64::new(LONGEST);
-const LONGEST: u64 = 200_000_000;
-const SHORTEST: u64 = 5_000_000;
-const PART: u64 = 8;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{MutexGuard, PoisonError, TryLockError};
 
 /// Looks without a call, before it sleeps.
 const QUIET: u32 = 10;
@@ -31,7 +25,6 @@ const QUIET: u32 = 10;
 static SLEEPS: AtomicBool = AtomicBool::new(false);
 /// The process is a copy, and the watchdog was not copied.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
-static WAKE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
 pub(crate) fn install() -> io::Result<()> {
     signals::install(signals::late(), on_late)?;
@@ -71,18 +64,6 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn nanoseconds(limit: Duration) -> u64 {
-    u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// A domain with this limit is loaded: it looks often enough from now on.
-pub(crate) fn expect(limit: Duration) {
-    let tick = (nanoseconds(limit) / PART).max(SHORTEST);
-    if TICK.fetch_min(tick, Ordering::Relaxed) > tick {
-        wake();
-    }
-}
-
 /// A call begins the slow way, and was counted.
 pub(crate) fn begin(core: &Core) {
     if core.inner.state.load(Ordering::Relaxed) & state::UNWATCHED == 0 {
@@ -97,12 +78,6 @@ pub(crate) fn begin(core: &Core) {
     if SLEEPS.load(Ordering::Relaxed) && SLEEPS.swap(false, Ordering::SeqCst) {
         wake();
     }
-}
-
-#[cold]
-fn wake() {
-    let _turn = lock(&WAKE.0);
-    WAKE.1.notify_one();
 }
 
 fn watch() {
@@ -132,8 +107,7 @@ fn watch() {
         if quiet == QUIET {
             for_all(|core| send_slowly(core, true));
         }
-        let tick = Duration::from_nanos(TICK.load(Ordering::Relaxed));
-        let waited = WAKE.1.wait_timeout(turn, tick);
+        let waited = WAKE.1.wait_timeout(turn, tick());
         turn = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 }
