@@ -276,11 +276,10 @@ pub(crate) extern "C" fn after_fault() -> ErrorValue {
             core.keep.leave(core, seat);
         }
     }
+    if ptr::eq(thread.late, &raw const core.inner) {
+        thread.late = ptr::null();
+    }
     if let Some(kind) = record.kind {
-        if kind == FaultKind::Time {
-            thread.is_over();
-            thread.late = ptr::null();
-        }
         let report = report(core, kind, &record, refusal);
         deliver(core, report);
     }

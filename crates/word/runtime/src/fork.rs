@@ -77,13 +77,13 @@ extern "C" fn in_copy() {
     if let Some(still) = still() {
         let Still {
             cores,
-            watchdog: (wake, mut clocks),
+            watchdog,
             inside,
             mut supervisor,
         } = still;
-        watchdog::in_copy();
-        let others = thread::in_copy(&mut clocks, &cores);
-        drop((wake, clocks));
+        watchdog::in_copy(&cores);
+        let others = thread::in_copy(&cores);
+        drop(watchdog);
         inside.in_copy();
         for (core, seats) in others {
             // SAFETY: the seats of threads that are not here. Nobody frees them.

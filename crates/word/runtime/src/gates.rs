@@ -5,7 +5,7 @@ use crate::policy::FunctionPolicy;
 use crate::rights::Raised;
 use core::mem::offset_of;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 
 /// What a thread has of the word wall, in its thread-local memory.
 #[repr(C)]
@@ -36,6 +36,12 @@ pub(crate) struct Seat {
     pub(crate) counter: *mut u64,
     /// Entries that have not returned. Only the thread writes it.
     pub(crate) depth: AtomicU64,
+    /// Entries at a depth of 0, so far: a number for the outermost call that runs. Only the thread writes it, before the depth.
+    pub(crate) entries: AtomicU64,
+    /// The call that the watchdog saw at its last look, since when it sees it, and the thread's number for the system.
+    pub(crate) seen: AtomicU64,
+    pub(crate) since: AtomicU64,
+    pub(crate) id: AtomicI32,
     /// The data stack as the thread found it, and its lowest mapped address.
     pub(crate) top: u64,
     pub(crate) low: u64,
@@ -89,8 +95,10 @@ pub(crate) mod state {
     pub(crate) const POLICY: u32 = 2;
     /// The module has instructions on the control words of floating point.
     pub(crate) const CONTROL_WORDS: u32 = 4;
-    /// Calls are limited in time, or the domain learns or has instances.
+    /// The domain learns or has instances.
     pub(crate) const SLOW: u32 = 8;
+    /// Calls are limited in time, and the watchdog sleeps or does not know the domain yet.
+    pub(crate) const UNWATCHED: u32 = 16;
 }
 
 /// One entry into a domain, on the control stack.
@@ -148,6 +156,7 @@ core::arch::global_asm!(
     SEAT_STACK = const offset_of!(Seat, stack),
     SEAT_COUNTER = const offset_of!(Seat, counter),
     SEAT_DEPTH = const offset_of!(Seat, depth),
+    SEAT_ENTRIES = const offset_of!(Seat, entries),
     SEAT_OWN = const offset_of!(Seat, own),
     INDEX = const offset_of!(Inner, index),
     STATE = const offset_of!(Inner, state),

@@ -59,6 +59,12 @@
     or      %rbx, %r12
     .endm
 
+    # Counts a call that is the seat's only one, for limits on time (`watchdog.rs`). Before its depth is written.
+    .macro  outermost
+    cmpq    $1, {SEAT_DEPTH}(%rbp)
+    adcq    $0, {SEAT_ENTRIES}(%rbp)
+    .endm
+
     # The registers that a function keeps.
     .macro  push_kept
     push    %rbx
@@ -151,6 +157,7 @@ mullion_word_enter:
     cmp     %fs:{LIMIT}(%rbx), %r15
     jb      mullion_word_slow
     # The depth is written before the state is read: whoever sets the state makes a barrier, and reads the depth.
+    outermost
     incq    {SEAT_DEPTH}(%rbp)
     cmpl    $0, {STATE}(%r10)
     jne     mullion_word_repeated
@@ -303,6 +310,7 @@ mullion_word_repeated:
 3:  testl   ${CONTROL_WORDS}, {STATE}(%r12)
     jnz     mullion_word_slow
     movq    $0, -128(%rsp)
+    outermost
     incq    {SEAT_DEPTH}(%rbp)
     cmpl    $0, {STATE}(%r10)
     jne     4f

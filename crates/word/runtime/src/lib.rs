@@ -52,6 +52,7 @@ mod slow;
 mod snapshot;
 mod thread;
 mod thunks;
+mod tick;
 mod unchecked;
 mod verified;
 mod wanted;

@@ -15,6 +15,7 @@ use crate::object;
 use crate::policy::{Effect, FunctionPolicy, Policy};
 use crate::rights::{self, GrantError, NOT_FURTHER, ROOT};
 use crate::thunks::{THUNK, Thunks, Way};
+use crate::tick;
 use crate::wanted::Keep;
 use crate::world::world;
 use mullion_supervisor::{DomainId, Error, GroupId, Permission, Range, Subject, Supervisor};
@@ -177,8 +178,12 @@ pub(crate) fn load(
         bits |= state::POLICY;
     }
     // A learning domain remembers the arguments of its calls, and each call may be for another instance.
-    if policy.limits.time.is_some() || learning.is_some() || instances.is_some() {
+    if learning.is_some() || instances.is_some() {
         bits |= state::SLOW;
+    }
+    if let Some(limit) = policy.limits.time {
+        bits |= state::UNWATCHED;
+        tick::expect(limit);
     }
     if parts.control_words {
         bits |= state::CONTROL_WORDS;

@@ -104,10 +104,15 @@ pub(crate) extern "C" fn enter_slowly(
         return registers.refuse(core, body, Some((FaultKind::ControlStack, what)));
     }
     // SAFETY: the seat is the thread's own. It is counted as in gates.s: before the state is read.
-    let depth = unsafe { &(*seat).depth };
+    let (depth, entries) = unsafe { (&(*seat).depth, &(*seat).entries) };
     let before = depth.load(Ordering::Relaxed);
+    if before == 0 {
+        entries.fetch_add(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+    }
     depth.store(before + 1, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
+    watchdog::begin(core);
     core.keep.enter(core, seat);
     // SAFETY: the seat is the thread's own, and lives as long as the thread.
     unsafe { (*seat).is_used.store(true, Ordering::Relaxed) };
@@ -423,12 +428,8 @@ fn invoke(
         words = Some(before);
     }
     let inner = &raw const core.inner;
-    let timed = core.limits.time.map(|limit| watchdog::begin(inner, limit));
     // SAFETY: the seat is this thread's, there is room, and the host runs.
     unsafe { gates::mullion_word_invoke(inner, body, registers, seat) };
-    if let Some(timed) = timed {
-        watchdog::end(inner, timed);
-    }
     if let Some((now, before)) = words {
         now.load_behind_a_domain();
         if let Ok(thread) = thread::this() {

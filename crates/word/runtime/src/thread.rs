@@ -20,8 +20,7 @@ use mullion_word_table::Visit;
 use std::arch::asm;
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const CONTROL: u64 = 1 << 20;
 /// Below the control stack, never mapped.
@@ -30,14 +29,6 @@ const GUARD: u64 = 64 << 10;
 const RESERVE: u64 = 16 << 10;
 /// Notes of learning domains run there, too.
 const ALTERNATE: u64 = 256 << 10;
-
-/// What handlers and the watchdog know of a thread.
-#[derive(Debug)]
-pub(crate) struct Clock {
-    pub(crate) id: AtomicI32,
-    /// When the call that runs is over, in nanoseconds of the monotonic clock; 0 for never.
-    pub(crate) deadline: AtomicU64,
-}
 
 /// MXCSR, and the control word of the x87.
 #[derive(Clone, Copy, Debug)]
@@ -84,14 +75,12 @@ impl Words {
 
 /// Its memory, and what it has to give back.
 pub(crate) struct Thread {
-    pub(crate) clock: Arc<Clock>,
     pub(crate) record: Record,
     /// The host's control words of floating point, while a domain runs that may change them.
     pub(crate) words: Words,
     /// Why the host refuses to go on, by the frame of the call that a trap ends for it. Calls nest, so there may be several.
     pub(crate) refusals: Vec<(*const Frame, String)>,
-    /// Whose call the deadline is of, and whose call it has ended that has not come back yet.
-    pub(crate) deadline_of: *const Inner,
+    /// Whose call has run out of time, and has not come back yet.
     pub(crate) late: *const Inner,
     /// For which instances the host has said that it calls, the latest last.
     pub(crate) scopes: Vec<(&'static Principal, u64)>,
@@ -133,9 +122,6 @@ struct Place {
     region: u64,
 }
 
-/// Threads that live, for the watchdog.
-pub(crate) static CLOCKS: Mutex<Vec<Arc<Clock>>> = Mutex::new(Vec::new());
-
 /// The size of the host's stacks, to which they are aligned, if it switches fibres itself (`fibre.rs`); otherwise 0.
 pub(crate) static FIBRES: AtomicU64 = AtomicU64::new(0);
 
@@ -174,7 +160,6 @@ impl Drop for Owner {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        lock(&CLOCKS).retain(|clock| !Arc::ptr_eq(clock, &self.clock));
         for place in self.seats.drain(..) {
             place.leave();
         }
@@ -235,21 +220,13 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         private.give(block.0);
         return Err(error);
     }
-    let clock = Arc::new(Clock {
-        // SAFETY: it asks for a number.
-        id: unsafe { libc::gettid() }.into(),
-        deadline: AtomicU64::new(0),
-    });
-    lock(&CLOCKS).push(Arc::clone(&clock));
     let top = block.control() + CONTROL;
     let seats = block.seats() as *mut *mut Seat;
     let limit = block.control() + RESERVE;
     let thread = Box::into_raw(Box::new(Thread {
-        clock,
         record: Record::default(),
         words: Words::now(),
         refusals: Vec::new(),
-        deadline_of: std::ptr::null(),
         late: std::ptr::null(),
         scopes: Vec::new(),
         ended: 0,
@@ -285,17 +262,12 @@ pub(crate) fn prepare() -> io::Result<()> {
 }
 
 /// In a copy of the process, whose only thread this is: the seats of others, by domain. They are on no list any more.
-pub(crate) fn in_copy(
-    clocks: &mut Vec<Arc<Clock>>,
-    cores: &[&'static Core],
-) -> Vec<(&'static Core, Vec<SeatAt>)> {
+pub(crate) fn in_copy(cores: &[&'static Core]) -> Vec<(&'static Core, Vec<SeatAt>)> {
     // SAFETY: `here` is the thread's own, and so is what it points to.
     let thread = unsafe { (*here()).thread.cast::<Thread>().as_ref() };
-    clocks.retain(|clock| thread.is_some_and(|thread| Arc::ptr_eq(clock, &thread.clock)));
-    if let Some(thread) = thread {
-        // SAFETY: it asks for a number.
-        let id = unsafe { libc::gettid() };
-        thread.clock.id.store(id, Ordering::Relaxed);
+    let id = number();
+    for place in thread.into_iter().flat_map(|thread| &thread.seats) {
+        place.seat.id.store(id, Ordering::Relaxed);
     }
     let is_own = |seat: &mut SeatAt| {
         let mut own = thread.into_iter().flat_map(|thread| &thread.seats);
@@ -308,6 +280,12 @@ pub(crate) fn in_copy(
         Some((*core, others))
     });
     others.collect()
+}
+
+/// The calling thread's number for the system.
+fn number() -> i32 {
+    // SAFETY: it asks for a number.
+    unsafe { libc::gettid() }
 }
 
 /// The lowest address of the calling thread's stack; a large number if it is not known.
@@ -438,6 +416,10 @@ impl Place {
             stack: top,
             counter: visit.counter(),
             depth: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+            id: number().into(),
             top,
             low: region + STACK_REGION - STACK_MARGIN - bytes,
             streak: 0,
@@ -579,20 +561,5 @@ impl Thread {
     /// Whether an address is in the part below the control stack that is never mapped.
     pub(crate) fn is_control_guard(&self, address: u64) -> bool {
         (self.private.0..self.private.control()).contains(&address)
-    }
-
-    pub(crate) fn deadline(&self) -> &AtomicU64 {
-        &self.clock.deadline
-    }
-
-    /// The call was ended: no more signals for it.
-    pub(crate) fn is_over(&self) {
-        self.deadline().store(0, Ordering::Relaxed);
-    }
-
-    /// Whether its call has run out of time.
-    pub(crate) fn is_late(&self, now: u64) -> bool {
-        let deadline = self.clock.deadline.load(Ordering::Relaxed);
-        deadline != 0 && now >= deadline
     }
 }

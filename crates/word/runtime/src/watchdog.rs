@@ -1,30 +1,30 @@
-//! Limits on time: a thread looks at the deadlines of all threads, and sends those that are late a signal.
+//! Limits on time: a thread looks at the calls that run, and sends those that are late a signal.
+//!
+//! A call does nothing for its limit but count itself (`Seat::entries`). The watchdog sees the same number at two looks that are
+//! the limit apart: that call is late. So a call ends a limit and two looks behind its beginning at the latest.
+//!
+//! While nobody calls, the watchdog sleeps. Before that it sends the calls of all domains with limits the slow way
+//! (`state::UNWATCHED`). The first one wakes it, and it takes that back.
 
+use crate::core::Core;
 use crate::fault;
-use crate::gates::{Inner, here, state};
+use crate::gates::{Seat, here, state};
 use crate::memory::lock;
 use crate::signals;
-use crate::thread::{self, CLOCKS, Clock, Thread};
+use crate::thread::Thread;
+use crate::tick::{WAKE, nanoseconds, tick, wake};
+use crate::world::try_world;
 use std::io;
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence, fence};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{MutexGuard, PoisonError, TryLockError};
 
-/// How often it looks while anybody has a deadline: a part of the shortest limit that there was, in nanoseconds.
-static TICK: AtomicU64 = AtomicU64::new(LONGEST);
-const LONGEST: u64 = 200_000_000;
-const SHORTEST: u64 = 5_000_000;
-const PART: u64 = 8;
+/// Looks without a call, before it sleeps.
+const QUIET: u32 = 10;
 
-/// Whether the watchdog waits for a deadline, or is about to.
+/// Whether the watchdog waits for a call, or is about to.
 static SLEEPS: AtomicBool = AtomicBool::new(false);
 /// The process is a copy, and the watchdog was not copied.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
-static WAKE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
-
-/// A limit that has begun: the deadline before it, and whose that was.
-pub(crate) struct Timed(u64, *const Inner);
 
 pub(crate) fn install() -> io::Result<()> {
     signals::install(signals::late(), on_late)?;
@@ -38,18 +38,19 @@ fn start() -> io::Result<()> {
 
 /// Keeps the watchdog out of its locks, while the process is copied.
 pub(crate) fn hold() -> Held {
-    (lock(&WAKE.0), lock(&CLOCKS))
+    lock(&WAKE.0)
 }
 
 /// See [`hold`].
-pub(crate) type Held = (
-    MutexGuard<'static, ()>,
-    MutexGuard<'static, Vec<Arc<Clock>>>,
-);
+pub(crate) type Held = MutexGuard<'static, ()>;
 
 /// In a copy of the process, which has no watchdog until it needs one.
-pub(crate) fn in_copy() {
+pub(crate) fn in_copy(cores: &[&'static Core]) {
     IS_LOST.store(true, Ordering::Relaxed);
+    for core in cores.iter().filter(|core| core.limits.time.is_some()) {
+        let state = &core.inner.state;
+        state.fetch_or(state::UNWATCHED, Ordering::SeqCst);
+    }
 }
 
 fn now() -> u64 {
@@ -57,39 +58,21 @@ fn now() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // A clock that is some milliseconds late is good enough for a thread that looks every few, and costs a call far less.
+    // A clock that is some milliseconds late is good enough for a thread that looks every few.
     // SAFETY: it fills the structure in.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A call of a domain with a limit begins in this thread. An earlier deadline stays.
-pub(crate) fn begin(inner: *const Inner, limit: Duration) -> Timed {
-    let Ok(thread) = thread::this() else {
-        return Timed(0, ptr::null());
-    };
-    let before = thread.deadline().load(Ordering::Relaxed);
-    let timed = Timed(before, thread.deadline_of);
-    let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-    let deadline = now().saturating_add(limit);
-    // The watchdog knows of an earlier one.
-    if before != 0 && before <= deadline {
-        return timed;
-    }
-    set(thread, deadline, inner);
-    if limit / PART < TICK.load(Ordering::Relaxed) {
-        hurry(limit);
+/// A call begins the slow way, and was counted.
+pub(crate) fn begin(core: &Core) {
+    if core.inner.state.load(Ordering::Relaxed) & state::UNWATCHED == 0 {
+        return;
     }
     if IS_LOST.load(Ordering::Relaxed) && start().is_ok() {
         IS_LOST.store(false, Ordering::Relaxed);
     }
-    rouse();
-    timed
-}
-
-/// There is a deadline: the watchdog must not sleep.
-fn rouse() {
-    // Behind the deadline: the watchdog says that it sleeps before it looks at the deadlines.
+    // Behind the count: the watchdog says that it sleeps before it looks at the counts.
     fence(Ordering::SeqCst);
     // Whoever finds it asleep wakes it; until it runs, others need not.
     if SLEEPS.load(Ordering::Relaxed) && SLEEPS.swap(false, Ordering::SeqCst) {
@@ -97,107 +80,150 @@ fn rouse() {
     }
 }
 
-/// It looks more often from now on.
-#[cold]
-fn hurry(limit: u64) {
-    let tick = (limit / PART).max(SHORTEST);
-    if TICK.fetch_min(tick, Ordering::Relaxed) > tick {
-        wake();
-    }
-}
-
-#[cold]
-fn wake() {
-    let _turn = lock(&WAKE.0);
-    WAKE.1.notify_one();
-}
-
-/// The handler, which may run between any two of these, never sees a deadline with another one's owner.
-fn set(thread: &mut Thread, deadline: u64, of: *const Inner) {
-    thread.deadline().store(0, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
-    thread.deadline_of = of;
-    compiler_fence(Ordering::SeqCst);
-    thread.deadline().store(deadline, Ordering::Relaxed);
-}
-
-pub(crate) fn end(inner: *const Inner, timed: Timed) {
-    if let Ok(thread) = thread::this() {
-        let now = (
-            thread.deadline().load(Ordering::Relaxed),
-            thread.deadline_of,
-        );
-        if now != (timed.0, timed.1) {
-            set(thread, timed.0, timed.1);
-            // It may have found none in between.
-            if timed.0 != 0 {
-                rouse();
-            }
-        }
-        if thread.late == inner {
-            thread.late = ptr::null();
-        }
-    }
-}
-
 fn watch() {
     let mut turn = lock(&WAKE.0);
+    // No call comes the fast way yet.
+    let mut quiet = QUIET;
     loop {
+        let may_sleep = quiet >= QUIET;
         // Said before the look: a call that begins meanwhile wakes it.
-        SLEEPS.store(true, Ordering::SeqCst);
+        SLEEPS.store(may_sleep, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        let is_armed = look();
-        if is_armed {
-            SLEEPS.store(false, Ordering::SeqCst);
-            let tick = Duration::from_nanos(TICK.load(Ordering::Relaxed));
-            let waited = WAKE.1.wait_timeout(turn, tick);
-            turn = waited.unwrap_or_else(PoisonError::into_inner).0;
-        } else {
-            turn = WAKE.1.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        let is_called = look(may_sleep);
+        if is_called && may_sleep {
+            quiet = 0;
+            continue;
         }
+        if may_sleep {
+            turn = WAKE.1.wait(turn).unwrap_or_else(PoisonError::into_inner);
+            quiet = 0;
+            continue;
+        }
+        quiet = match is_called {
+            true => 0,
+            false => quiet + 1,
+        };
+        // A call that was at its gate just then is inside at the next look.
+        if quiet == QUIET {
+            for_all(|core| send_slowly(core, true));
+        }
+        let waited = WAKE.1.wait_timeout(turn, tick());
+        turn = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
-/// Sends a signal to those that are late; whether anybody has a deadline.
-fn look() -> bool {
-    let (now, signal) = (now(), signals::late());
-    let mut is_armed = false;
-    for clock in lock(&CLOCKS).iter() {
-        let deadline = clock.deadline.load(Ordering::Relaxed);
-        is_armed |= deadline != 0;
-        if deadline != 0 && now >= deadline {
-            let id = clock.id.load(Ordering::Relaxed);
-            // SAFETY: it sends a signal that has a handler to a thread that lives: it is on the list.
-            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, signal) };
-        }
+/// All domains with limits. False: another thread has the list, or had it when the process was copied.
+fn for_all(act: impl FnMut(&'static Core)) -> bool {
+    let Some(world) = try_world() else {
+        return true;
+    };
+    let Ok(domains) = world.domains.try_lock() else {
+        return false;
+    };
+    let all: Vec<&'static Core> = domains
+        .values()
+        .copied()
+        .filter(|core| core.limits.time.is_some())
+        .collect();
+    drop(domains);
+    all.into_iter().for_each(act);
+    true
+}
+
+fn send_slowly(core: &Core, slowly: bool) {
+    let state = &core.inner.state;
+    let is_now = state.load(Ordering::Relaxed) & state::UNWATCHED != 0;
+    match slowly {
+        true if !is_now => drop(state.fetch_or(state::UNWATCHED, Ordering::SeqCst)),
+        false if is_now => drop(state.fetch_and(!state::UNWATCHED, Ordering::SeqCst)),
+        _ => {}
     }
-    is_armed
+}
+
+/// Sends a signal to those that are late; whether anybody has called since the last look.
+fn look(may_sleep: bool) -> bool {
+    let (now, signal) = (now(), signals::late());
+    let mut is_called = false;
+    let all = for_all(|core| {
+        if !may_sleep {
+            send_slowly(core, false);
+        }
+        let seats = match core.seats.try_lock() {
+            Ok(seats) => seats,
+            Err(TryLockError::Poisoned(seats)) => seats.into_inner(),
+            // It looks again.
+            Err(TryLockError::WouldBlock) => {
+                is_called = true;
+                return;
+            }
+        };
+        for seat in seats.iter() {
+            // SAFETY: a seat on the list lives, and what is read and written there is atomic.
+            let seat = unsafe { &*seat.0 };
+            is_called |= seat.look(now);
+            if seat.is_late(core, now) {
+                let id = seat.id.load(Ordering::Relaxed);
+                // SAFETY: it sends a signal that has a handler to a thread that lives: its seat is on the list.
+                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, signal) };
+            }
+        }
+    });
+    is_called || !all
+}
+
+impl Seat {
+    /// Notes which call runs; whether there was one since the last look.
+    fn look(&self, now: u64) -> bool {
+        // The thread writes them the other way round: a call that is inside has its own number, or its next one's.
+        let is_inside = self.depth.load(Ordering::Acquire) != 0;
+        let entries = self.entries.load(Ordering::Acquire);
+        let is_new = self.seen.load(Ordering::Relaxed) != entries;
+        if is_new {
+            // In this order: the handler never sees a call with another one's time.
+            self.since.store(now, Ordering::Relaxed);
+            self.seen.store(entries, Ordering::Release);
+        }
+        is_inside || is_new
+    }
+
+    /// Whether the call that runs has run out of time.
+    fn is_late(&self, core: &Core, now: u64) -> bool {
+        let Some(limit) = core.limits.time else {
+            return false;
+        };
+        let is_inside = self.depth.load(Ordering::Acquire) != 0;
+        let is_seen = self.seen.load(Ordering::Acquire) == self.entries.load(Ordering::Relaxed);
+        let since = self.since.load(Ordering::Relaxed);
+        is_inside && is_seen && now.saturating_sub(since) >= nanoseconds(limit)
+    }
 }
 
 extern "C" fn on_late(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let here = here();
+    let (here, now) = (here(), now());
     // SAFETY: the kernel gives a handler its context; `here` is the thread's own, and frames are on its control stack.
     unsafe {
         let Some(thread) = (*here).thread.cast::<Thread>().as_mut() else {
             return;
         };
-        let owner = thread.deadline_of;
-        if !thread.is_late(now()) || owner.is_null() {
-            return;
-        }
         let mut frame = (*here).frame.cast_const();
-        while !frame.is_null() && (*(*frame).seat).inner != owner {
+        let is_late = |seat: &Seat| seat.is_late((*seat.inner).core(), now);
+        while !frame.is_null() && !is_late(&*(*frame).seat) {
             frame = (*frame).before;
         }
         // In a gate, on the way in or out: it is looked at again.
-        if frame.is_null() || fault::end_late(owner, &mut *context.cast()) {
+        if frame.is_null() {
+            return;
+        }
+        let owner = (*(*frame).seat).inner;
+        if fault::end_late(owner, &mut *context.cast()) {
             return;
         }
         // In a function of the host, or in another module, which is not to blame: the call ends when that has returned.
         if (*here).domain != owner {
-            thread.is_over();
-            thread.late = owner;
-            (*owner).state.fetch_or(state::ENDED, Ordering::SeqCst);
+            let before = (*owner).state.fetch_or(state::ENDED, Ordering::SeqCst);
+            if before & state::ENDED == 0 {
+                thread.late = owner;
+            }
         }
     }
 }

@@ -452,6 +452,39 @@ fn a_call_s_time_is_limited() {
     }
 }
 
+/// The watchdog counts outermost calls, and not the time that a thread is found inside.
+#[test]
+fn many_short_calls_are_not_taken_for_a_long_one() {
+    let text = "
+    gate spin
+    1: jmp 1b
+    gate quick
+    mov $20000, %eax
+    2: dec %eax
+    jnz 2b
+    mov $1, %eax
+    ret";
+    let limits = Limits {
+        time: Some(Duration::from_millis(30)),
+        ..Limits::default()
+    };
+    let (_host, domain) = load("busy", text, Policy::new().limits(limits));
+    let quick: Fn0 = function(&domain, "quick");
+    let start = std::time::Instant::now();
+    while start.elapsed() < Duration::from_millis(300) {
+        assert_eq!(quick(), 1);
+    }
+    assert!(domain.take_reports().is_empty());
+    // Behind a pause the watchdog sleeps, and the next call is to wake it; behind that call it does not sleep.
+    for pause in [1000, 0] {
+        std::thread::sleep(Duration::from_millis(pause));
+        assert_eq!(quick(), 1);
+        assert_eq!(function::<Fn0>(&domain, "spin")(), 0);
+        assert_eq!(domain.take_reports()[0].kind, FaultKind::Time);
+        domain.restart().unwrap();
+    }
+}
+
 static HURRIED: Mutex<Option<Domain>> = Mutex::new(None);
 
 /// Whether the hurried module has been ended.
