@@ -52,11 +52,11 @@ pub const TRUSTED: &[Trusted] = &[
     },
     Trusted {
         folder: "crates/elastic/language",
-        reason: "It reads what a type forbids its programs to say. A fault in it lets them say more, behind the type's wall.",
+        reason: "It reads what a type forbids its programs to say. A fault in it lets them say more, behind the type's wall; behind the language alone, in the host.",
     },
     Trusted {
         folder: "crates/elastic/judge",
-        reason: "It decides what programs of a type may say. A fault in it lets them say more, behind the type's wall.",
+        reason: "It decides what programs of a type may say. A fault in it lets them say more, behind the type's wall; behind the language alone, in the host.",
     },
     Trusted {
         folder: "crates/window/abi",

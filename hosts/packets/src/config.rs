@@ -73,6 +73,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wall {
+    /// None but its language: its code is the forwarder's own. A role and its user must both say it.
+    Language,
     /// A window in the forwarder.
     #[default]
     Window,
@@ -91,10 +93,11 @@ impl FromStr for Wall {
 
     fn from_str(text: &str) -> Result<Wall, ConfigError> {
         match text {
+            "language" => Ok(Wall::Language),
             "window" => Ok(Wall::Window),
             "process" => Ok(Wall::Process),
             _ => Err(ConfigError::Form(format!(
-                "`{text}` is no wall: write window or process"
+                "`{text}` is no wall: write window, process or language"
             ))),
         }
     }

@@ -1,6 +1,6 @@
 //! What a running forwarder is asked over its socket: one line of JSON each way, a connection for each question.
 
-use crate::config::Description;
+use crate::config::{Description, Wall};
 use crate::forward::Forwarder;
 use crate::module::Module;
 use crate::port::Way;
@@ -17,6 +17,9 @@ use std::time::Duration;
 /// Longest question, in bytes, and how long it may take.
 const QUESTION: u64 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is said of a module behind the language alone.
+const ALONE: &str = "behind the language alone: a hole in rustc is a hole in the forwarder, and nothing stops the module";
 
 /// A question.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -106,6 +109,9 @@ pub struct ModuleStatus {
     pub owner: Option<String>,
     /// Why it was taken out, if it was.
     pub stopped: Option<String>,
+    /// What its operator should know of its wall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// Frames that it got, changed, dropped and added.
     pub frames: u64,
     /// See there.
@@ -152,6 +158,7 @@ pub(crate) fn module_status(module: &Module) -> ModuleStatus {
         module: module.description().clone(),
         owner: module.owner.as_ref().map(ToString::to_string),
         stopped: module.stopped(),
+        warning: (module.description().wall == Wall::Language).then(|| ALONE.to_owned()),
         frames: get(&module.counters.frames),
         changed: get(&module.counters.changed),
         dropped: get(&module.counters.dropped),

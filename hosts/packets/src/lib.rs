@@ -11,6 +11,7 @@
 //! From *Safe Kernel Programming in the OKE*, section IV: monitors (OMA) and transcoders (OTA). A module that faults,
 //! runs too long or takes too much is stopped and taken out, and its packets go on as they came.
 
+mod alone;
 pub mod batch;
 pub mod config;
 pub mod control;

@@ -1,5 +1,6 @@
 //! A module: a user's code behind its wall, and what it may do to frames.
 
+use crate::alone::Library;
 use crate::batch::{BATCH, Batch, Item, Lent, Place};
 use crate::config::{ConfigError, Description, Kind, Wall};
 use crate::filter::Filter;
@@ -11,6 +12,7 @@ use crate::ticks;
 use crate::view::View;
 use mullion::trust::PublicKey;
 use mullion::{Caller, Domain, Error, Function, Host, Image, Imports, Limits, Ptr};
+use mullion_loader::Native;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -26,7 +28,7 @@ const REPORT: usize = share::REPORT as usize;
 const REPORTS: usize = 256;
 
 /// The form of the agreement with `packets.h` (`PACKETS_FORM`).
-const FORM: u32 = 4;
+pub(crate) const FORM: u32 = 4;
 
 const NONE: u32 = u32::MAX;
 
@@ -50,6 +52,14 @@ pub enum LoadError {
     /// Its process could not be had.
     #[error("a process for it: {0}")]
     System(#[from] io::Error),
+    /// The operator's own, behind the language alone.
+    #[error(
+        "behind the language alone is a user's module: a policy decides about it, and nobody asks one about the operator's"
+    )]
+    Alone,
+    /// It may take more stack than this host has for it.
+    #[error("its record bounds no stack, or more than {STACK} bytes of the forwarder's own")]
+    Stack,
     /// Its process refuses it.
     #[error("{0}")]
     Process(String),
@@ -105,6 +115,8 @@ enum Behind {
         steps: Function<fn(Ptr<u8>, u32)>,
     },
     Process(Link),
+    /// Nothing but its language.
+    Language(Library),
 }
 
 impl fmt::Debug for Running {
@@ -135,7 +147,7 @@ impl Reports {
 
 /// What the function that a module calls leaves behind.
 #[derive(Debug, Default)]
-struct Shared {
+pub(crate) struct Shared {
     reports: Mutex<Reports>,
     refused: AtomicU64,
 }
@@ -148,6 +160,15 @@ impl Shared {
     fn refuse(&self) -> Result<i32, Error> {
         self.refused.fetch_add(1, Ordering::Relaxed);
         Ok(-1)
+    }
+
+    /// A report as it is: 0 if it was taken.
+    pub(crate) fn told(&self, text: &[u8]) -> i32 {
+        if text.len() <= REPORT && lock(&self.reports).put(text.to_vec()) {
+            return 0;
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        -1
     }
 
     fn report(&self, caller: &Caller<'_>, text: Ptr<u8>, length: u32) -> Result<i32, Error> {
@@ -172,6 +193,9 @@ impl Module {
             let image = std::fs::read(&description.image)?;
             return Module::apart(description, &image, &Limits::default());
         }
+        if description.wall == Wall::Language {
+            return Err(LoadError::Alone);
+        }
         let image = host.open(&description.image)?;
         Module::of(host, description, &image, Limits::default())
     }
@@ -193,6 +217,27 @@ impl Module {
             spare: Some(Room::own()),
         };
         Module::new(description, running, Home::default(), Arc::default())
+    }
+
+    /// Of machine code that was admitted behind the language alone. `stack` is what its record says of a call.
+    ///
+    /// # Errors
+    /// As [`LoadError`] lists.
+    pub(crate) fn alone(
+        description: &Description,
+        native: &Native,
+        stack: Option<u64>,
+    ) -> Result<Module, LoadError> {
+        description.check()?;
+        if stack.is_none_or(|stack| stack > STACK) {
+            return Err(LoadError::Stack);
+        }
+        let shared = Arc::new(Shared::default());
+        let running = Running {
+            wall: Behind::Language(Library::open(native, shared.clone())?),
+            spare: Some(Room::own()),
+        };
+        Module::new(description, running, Home::default(), shared)
     }
 
     /// As [`Module::load`], of an image that is open, with limits that hold beside those of the description.
@@ -410,6 +455,10 @@ impl Module {
                 answered.map_err(|error| error.to_string())
             }
             (Behind::Window { .. }, None) => Err("its room is elsewhere".to_owned()),
+            (Behind::Language(library), _) => {
+                library.call(room.contents(), count as u32);
+                Ok(())
+            }
             (Behind::Process(link), _) => {
                 let report = &mut |report| {
                     if !lock(&self.shared.reports).put(report) {
@@ -622,7 +671,7 @@ impl Running {
             Behind::Window { host, domain, .. } => {
                 Room::new(host, domain).map_err(|error| error.to_string())
             }
-            Behind::Process(_) => Ok(Room::own()),
+            Behind::Process(_) | Behind::Language(_) => Ok(Room::own()),
         }
     }
 }

@@ -127,9 +127,11 @@ fn module_row(text: &mut String, module: &ModuleStatus) {
     let filter = module.module.filter.as_deref().unwrap_or("any");
     let owner = module.owner.as_deref().unwrap_or("operator");
     let state = module.stopped.as_deref();
-    let state = state.map_or("runs".to_owned(), |why| {
-        format!("<span class=out>taken out: {}</span>", escaped(why))
-    });
+    let state = match (state, &module.warning) {
+        (Some(why), _) => format!("<span class=out>taken out: {}</span>", escaped(why)),
+        (None, Some(warning)) => format!("<span class=out>runs {}</span>", escaped(warning)),
+        (None, None) => "runs".to_owned(),
+    };
     let _ = write!(
         text,
         "<tr><td>{}<td class=text>{kind}<td class=text>{}<td class=text>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}\

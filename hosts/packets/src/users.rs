@@ -103,6 +103,8 @@ enum Refused {
     NotAdmitted(#[from] NotAdmitted),
     #[error("there is no role for modules of the type `{0}` here")]
     NoRole(String),
+    #[error("the operator has not agreed to modules of the type `{0}` behind the language alone")]
+    NoConsent(String),
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
@@ -143,58 +145,86 @@ impl Users {
         load: &Load,
         image: &[u8],
     ) -> Result<String, Refused> {
-        let bytes: Arc<[u8]> = image.into();
         let mut work = Work::of(match self.authoriser.knows(&key.key()) {
             true => Work::KNOWN,
             false => Work::STRANGER,
         });
+        // What the record claims chooses what the policy is asked, and the policy reads it again.
+        let record = load.record.as_deref();
+        let claim = record.map(|text| VerifiedRecord::open(text, &mut work));
+        let claim = claim.and_then(|opened| opened.ok()?.ok());
+        let claim = claim.as_ref().map(VerifiedRecord::compilation);
+        let role = claim.and_then(|claim| self.role(&claim.module_type.id));
+        let role_has = |wall| role.is_some_and(|role| role.wall == wall);
+        let who = key.key();
         let asked = Asked {
             requesters: &[key],
-            record: load.record.as_deref(),
+            record,
             credentials: &load.credentials,
-            alone: self.is_apart(load, &mut work),
+            alone: load.module.wall == Wall::Process || role_has(Wall::Process),
             ..Asked::default()
         };
-        let admitted = self
-            .authoriser
-            .admit_within(bytes.clone(), &asked, &mut work)?;
+        let (mut module, id) = match (load.module.wall, role, claim) {
+            (Wall::Language, Some(role), Some(_)) if role.wall != Wall::Language => {
+                return Err(Refused::NoConsent(role.id.clone()));
+            }
+            (Wall::Language, Some(role), Some(claim)) => {
+                let native = self.authoriser.admit_native(image, &asked, &mut work)?;
+                let description = role.bound(&load.module)?;
+                let stack = claim
+                    .elastic
+                    .as_ref()
+                    .and_then(|said| said.get("stack")?.as_u64());
+                (
+                    Module::alone(&description, &native, stack)?,
+                    role.id.clone(),
+                )
+            }
+            _ => self.load_within(forwarder, load, &asked, &mut work, image)?,
+        };
+        module.owner = Some(who);
+        let name = module.description().name.clone();
+        forwarder.put(module, load.replace)?;
+        tracing::info!(module = name, key = %who, id, "a user's module was loaded");
+        Ok(id)
+    }
+
+    /// Loads an image into a window, here or in a process; with it the type's identifier.
+    fn load_within(
+        &self,
+        forwarder: &Forwarder,
+        load: &Load,
+        asked: &Asked<'_>,
+        work: &mut Work,
+        image: &[u8],
+    ) -> Result<(Module, String), Refused> {
+        let bytes: Arc<[u8]> = image.into();
+        let admitted = self.authoriser.admit_within(bytes.clone(), asked, work)?;
         let id = |decision: &Decision| decision.module_type.clone();
         let id = admitted.decision().map(id).unwrap_or_default();
-        let role = self.roles.iter().find(|role| role.id == id);
-        let role = role.ok_or_else(|| Refused::NoRole(id.clone()))?;
+        let role = self.role(&id).ok_or_else(|| Refused::NoRole(id.clone()))?;
         let mut description = role.bound(&load.module)?;
         if admitted.decision().map(|decision| decision.mechanism) == Some(WallKind::Process) {
             description.wall = Wall::Process;
         }
         // These very bytes were admitted; the host verifies them once more, and asks nobody.
         let limits = granted(&admitted);
-        let mut module = match description.wall {
+        let module = match description.wall {
             Wall::Process => Module::apart(&description, &bytes, &limits)?,
-            Wall::Window => {
+            // What was admitted for a window is behind one, whatever its user wishes for.
+            Wall::Window | Wall::Language => {
+                description.wall = Wall::Window;
                 let image = forwarder.host().image(&description.name, bytes);
                 let image = image.map_err(LoadError::from)?;
                 Module::of(forwarder.host(), &description, &image, limits)?
             }
         };
-        module.owner = Some(key.key());
-        forwarder.put(module, load.replace)?;
-        tracing::info!(module = description.name, key = %key.key(), id, "a user's module was loaded");
-        Ok(id)
+        Ok((module, id))
     }
 
-    /// Whether a process is promised to the image: its user wishes for one, or the role of its type has one. The type is
-    /// that of the record's claim. The claim only chooses what the policy is asked, and the policy reads it again.
-    fn is_apart(&self, load: &Load, work: &mut Work) -> bool {
-        if load.module.wall == Wall::Process {
-            return true;
-        }
-        let record = load.record.as_deref();
-        let Some(Ok(Ok(record))) = record.map(|text| VerifiedRecord::open(text, work)) else {
-            return false;
-        };
-        let id = &record.compilation().module_type.id;
-        let role = self.roles.iter().find(|role| role.id == *id);
-        role.is_some_and(|role| role.wall == Wall::Process)
+    /// What modules of a type get.
+    fn role(&self, id: &str) -> Option<&Role> {
+        self.roles.iter().find(|role| role.id == id)
     }
 
     /// Keeps memory until it is fetched, for a while: the token for it.
@@ -300,12 +330,22 @@ fn refusal(refused: &Refused) -> Value {
     let mut object = json!({ "error": refused.to_string() });
     if let Refused::NotAdmitted(NotAdmitted::Refused(refusal)) = refused {
         object["way_out"] = match refusal.reason {
-            Reason::Mechanism(WallKind::Window) => {
-                json!(format!("{}: write wall = \"process\"", refusal.way_out))
+            // It names the mechanism that there is.
+            Reason::Mechanism(WallKind::Window | WallKind::Process) => {
+                let wall = match refusal.way_out.ends_with("language") {
+                    true => "language",
+                    false => "process",
+                };
+                json!(format!("{}: write wall = \"{wall}\"", refusal.way_out))
             }
             _ => json!(refusal.way_out),
         };
         object["obstacles"] = json!(refusal.told);
+    }
+    if let Refused::NoConsent(_) = refused {
+        object["way_out"] = json!(
+            "an operator who trusts rustc and its judge writes wall = \"language\" into the role"
+        );
     }
     object
 }

@@ -86,6 +86,12 @@ impl Signer {
                 module_type.id
             );
         }
+        if module_type.protection == Protection::None {
+            bail!(
+                "the type {} is for the language alone: use mullion compile",
+                module_type.id
+            );
+        }
         let cxx = language == Language::Cxx || arguments.cxx;
         match module_type.language {
             module_type::Language::Rust => bail!("the type {} is of Rust", module_type.id),
@@ -126,7 +132,11 @@ impl Signer {
         let read = |path: &Path| std::fs::read(path).with_context(|| path.display().to_string());
         let bytes = read(image)?;
         let digest = Sha256Digest::of(&bytes);
-        let (imports, protection) = self.check(image, bytes)?;
+        let (imports, protection) = match self.module_type.protection {
+            // No window's loader takes it, and nothing can be read in it that would be believed.
+            Protection::None => (Vec::new(), Protection::None),
+            _ => self.check(image, bytes)?,
+        };
         let mut sources = BTreeMap::new();
         for path in origin.sources {
             let digest = Sha256Digest::of(&read(&path)?).to_string();
@@ -167,7 +177,8 @@ impl Signer {
 
 pub(super) fn in_abi(protection: Protection) -> mullion_abi::Protection {
     match protection {
-        Protection::WriteCall => mullion_abi::Protection::WriteCall,
+        // The least that an image can have.
+        Protection::None | Protection::WriteCall => mullion_abi::Protection::WriteCall,
         Protection::ReadWriteCall => mullion_abi::Protection::ReadWriteCall,
         Protection::Trap => mullion_abi::Protection::Trap,
     }

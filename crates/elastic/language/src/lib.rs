@@ -9,7 +9,7 @@
 
 use mullion_decide::document::{self, Document, DocumentError};
 use mullion_decide::limits::Limit;
-use mullion_decide::module_type::{Language, WallKind, is_symbol};
+use mullion_decide::module_type::{Language, Protection, Verification, WallKind, is_symbol};
 use mullion_decide::{ModuleType, Sha256Digest};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,8 @@ use toml::Spanned;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wall {
-    /// The language alone. No type of C can have this: C is no wall.
+    /// The language alone: the code runs as the compiler made it, in the host's own memory. No type of C can have this,
+    /// since C is no wall, and a type of Rust must have much that others need not.
     Language,
     /// The language, and behind it a window.
     #[default]
@@ -316,7 +317,49 @@ impl Elastic {
         let file: TypeFile = document::parse(&document)?;
         let span = file.elastic.span();
         let table = file.elastic.into_inner();
-        read(&document, span, table, file.language, &file.mechanism).map(Some)
+        let wall = table.wall.as_ref().map(Spanned::span);
+        let elastic = read(&document, span, table, file.language, &file.mechanism)?;
+        if elastic.wall == Wall::Language {
+            let missing = elastic.missing(file.protection, file.verification);
+            if !missing.is_empty() {
+                let problem = format!(
+                    "nothing stands behind the language alone, and the type lacks {}",
+                    missing.join(", ")
+                );
+                let hint = "docs/elastic.md says why, under \"The language alone\"; or language-and-window";
+                return Err(document.error(wall, problem, hint));
+            }
+        }
+        Ok(Some(elastic))
+    }
+
+    /// What a type behind the language alone must have, and this one has not.
+    fn missing(&self, protection: Protection, verification: Verification) -> Vec<String> {
+        let rules = [
+            Rule::Unsafe,
+            Rule::Panics,
+            Rule::Allocation,
+            Rule::Recursion,
+            Rule::UnboundedLoops,
+        ];
+        let rules = rules.into_iter().filter(|rule| !self.forbids(*rule));
+        let mut missing: Vec<String> = rules.map(|rule| format!("`{rule}` in `forbid`")).collect();
+        let others = [
+            (
+                self.authors == Authors::Untrusted,
+                "authors = \"untrusted\"",
+            ),
+            (self.instructions.is_some(), "`instructions`"),
+            (self.stack.is_some(), "`stack`"),
+            (protection == Protection::None, "protection = \"none\""),
+            (
+                verification == Verification::Trusted,
+                "verification = \"trusted\"",
+            ),
+        ];
+        let others = others.iter().filter(|(is_there, _)| !is_there);
+        missing.extend(others.map(|(_, what)| (*what).to_owned()));
+        missing
     }
 
     /// Reads a module type from the text of its file, and what it lets its code say.
@@ -408,6 +451,9 @@ pub struct Judged {
 #[derive(Deserialize)]
 struct TypeFile {
     language: Language,
+    protection: Protection,
+    #[serde(default)]
+    verification: Verification,
     mechanism: Spanned<Vec<WallKind>>,
     elastic: Spanned<ElasticTable>,
 }
@@ -560,11 +606,8 @@ fn wall(
 ) -> Result<Wall, DocumentError> {
     let at = wall.as_ref().map(Spanned::span);
     let wall = wall.map(Spanned::into_inner).unwrap_or_default();
-    if wall == Wall::Language {
-        let problem = match base {
-            BaseLanguage::C => "C is no wall: code in it can reach whatever its process can",
-            BaseLanguage::Rust => "no host loads code behind the language alone",
-        };
+    if wall == Wall::Language && base == BaseLanguage::C {
+        let problem = "C is no wall: code in it can reach whatever its process can";
         let hint = "language-and-window, or language-and-process";
         return Err(document.error(at, problem, hint));
     }

@@ -110,6 +110,72 @@ fn a_type_of_rust_closes_known_holes_unless_its_authors_are_trusted() {
     assert!(with("authors = \"trusted\"").is_err() && with("forbid = [\"panics\"]").is_err());
 }
 
+/// A type behind the language alone, with everything that it must have.
+const ALONE: &str = "version = 1\nid = \"monitor\"\nlanguage = \"rust\"\nprotection = \"none\"\nverification = \"trusted\"\n\
+                     mechanism = [\"language\"]\n[elastic]\nwall = \"language\"\nauthors = \"untrusted\"\nstack = \"1K\"\n\
+                     instructions = 1000\nforbid = [\"panics\", \"allocation\"]\n";
+
+#[test]
+fn the_language_alone_is_for_types_that_forbid_and_bound_what_nothing_else_stops() {
+    let elastic = parsed(ALONE).expect("good");
+    assert_eq!(elastic.wall, Wall::Language);
+    for rule in [
+        Rule::Unsafe,
+        Rule::UnboundedLoops,
+        Rule::Recursion,
+        Rule::IndirectCalls,
+        Rule::TraitObjects,
+    ] {
+        assert!(elastic.forbids(rule), "{rule}");
+    }
+    for (from, to, missing) in [
+        ("\"panics\", ", "", "lacks `panics` in `forbid`\n"),
+        (", \"allocation\"", "", "lacks `allocation` in `forbid`\n"),
+        (
+            "instructions = 1000\n",
+            "",
+            "lacks `unbounded-loops` in `forbid`, `instructions`\n",
+        ),
+        ("stack = \"1K\"\n", "", "lacks `stack`\n"),
+        (
+            "\"untrusted\"",
+            "\"trusted\"",
+            "lacks authors = \"untrusted\"\n",
+        ),
+        (
+            "protection = \"none\"",
+            "protection = \"write-call\"",
+            "lacks protection = \"none\"\n",
+        ),
+        (
+            "verification = \"trusted\"",
+            "verification = \"required\"",
+            "lacks verification = \"trusted\"\n",
+        ),
+        ("[\"language\"]", "[\"window\"]", "confined in nothing"),
+        (
+            "[\"language\"]",
+            "[\"language\", \"window\"]",
+            "confined in nothing",
+        ),
+    ] {
+        assert!(ALONE.contains(from), "{from}");
+        let error = parsed(&ALONE.replacen(from, to, 1)).expect_err(from);
+        assert!(error.contains(missing), "{from}: {error}");
+    }
+    let c = ALONE
+        .replace("\"rust\"", "\"c\"")
+        .replace("authors = \"untrusted\"\n", "")
+        .replace("\"panics\", ", "");
+    assert!(parsed(&c).expect_err("C").contains("C is no wall"));
+    // Nobody has it who does not say so.
+    let silent = parsed(&ALONE.replace("wall = \"language\"\n", "")).expect_err("a window");
+    assert!(
+        silent.contains("wants the mechanism `window` and no other"),
+        "{silent}"
+    );
+}
+
 #[test]
 fn the_schema_has_every_rule_of_elastic_languages() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples/trust");

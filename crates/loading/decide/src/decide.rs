@@ -161,6 +161,7 @@ pub fn decide(
     }
     let module_type = check_type(policy, &record)?;
     check_request(module_type, request)?;
+    check_wall(&record, request)?;
     let asker = Asker {
         policy,
         store,
@@ -260,6 +261,20 @@ fn check_request(module_type: &ModuleType, request: &Request) -> Result<(), Box<
             Reason::Attribute(shortened(name, NAME).into_owned()),
             "give it another name",
         ));
+    }
+    Ok(())
+}
+
+/// Behind the language alone nothing else holds what a compiler overlooked. So the record must say that it was
+/// compiled for that, and a record that says so is good for nothing else.
+fn check_wall(record: &VerifiedRecord, request: &Request) -> Result<(), Box<Refusal>> {
+    let Some(mechanism) = request.mechanism else {
+        return Ok(());
+    };
+    let is_alone = record.compilation().wall() == Some("language");
+    if is_alone != (mechanism == WallKind::Language) {
+        let way_out = "compile it with `mullion compile`, for a type of that wall";
+        return Err(refuse(Reason::OtherWall(mechanism), way_out));
     }
     Ok(())
 }

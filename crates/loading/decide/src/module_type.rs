@@ -15,6 +15,8 @@ use toml::Spanned;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protection {
+    /// Nothing: the machine code is as its compiler made it. For types behind the language alone.
+    None,
     /// Writes and control flow.
     WriteCall,
     /// Reads too.
@@ -126,7 +128,7 @@ struct TypeFile {
     #[serde(default)]
     description: String,
     language: Language,
-    protection: Protection,
+    protection: Spanned<Protection>,
     mechanism: Spanned<Vec<WallKind>>,
     #[serde(default)]
     verification: Verification,
@@ -175,6 +177,13 @@ impl ModuleType {
             let hint = "window, word, language, process: the best first";
             return Err(document.error(Some(file.mechanism.span()), problem, hint));
         }
+        let is_alone = file.mechanism.get_ref()[..] == [WallKind::Language];
+        if *file.protection.get_ref() == Protection::None && !is_alone {
+            let problem = "code that is confined in nothing stays behind no window and no process";
+            let hint =
+                "write-call, read-write-call or trap; none is for mechanism = [\"language\"]";
+            return Err(document.error(Some(file.protection.span()), problem, hint));
+        }
         let mut imports = Vec::new();
         for import in file.imports {
             if !is_symbol(import.get_ref()) {
@@ -190,7 +199,7 @@ impl ModuleType {
             id: file.id.into_inner(),
             description: file.description,
             language: file.language,
-            protection: file.protection,
+            protection: file.protection.into_inner(),
             mechanisms: file.mechanism.into_inner(),
             verification: file.verification,
             imports,

@@ -90,6 +90,14 @@ pub struct Compilation {
     pub elastic: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
+impl Compilation {
+    /// The wall that the source was judged for, if it was judged.
+    #[must_use]
+    pub fn wall(&self) -> Option<&str> {
+        self.elastic.as_ref()?.get("wall")?.as_str()
+    }
+}
+
 /// Names a module type without doubt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

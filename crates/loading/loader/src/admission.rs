@@ -14,6 +14,7 @@
 //! away before the verifier looks at what they brought.
 
 use crate::admitted::{Admitted, Code};
+use crate::native::Native;
 use mullion_decide::challenge::Proven;
 use mullion_decide::keynote::{Attributes, Store, Work, parse_each};
 use mullion_decide::module_type::{Protection, WallKind};
@@ -73,6 +74,12 @@ pub struct Asked<'a> {
 /// Why an image may not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAdmitted {
+    /// Code behind the language alone, and nobody who could decide about it.
+    #[error("code behind the language alone is loaded by a policy's leave, and there is no policy")]
+    NoPolicy,
+    /// Code behind the language alone, whose type says that it is verified.
+    #[error("no verifier reads code behind the language alone, and its type demands one")]
+    Unverifiable,
     /// Nobody asks.
     #[error("the policy asks who loads, and no key has been proven")]
     Nobody,
@@ -205,6 +212,29 @@ impl Authoriser {
         rules.noted(answer, image, asked)
     }
 
+    /// Whether machine code may be loaded behind the language alone, into the host itself. Nothing looks at the code:
+    /// policy and record say that a compiler is trusted with it. What comes out has been written to the log.
+    ///
+    /// # Errors
+    /// Why not. Without a policy nothing is admitted.
+    pub fn admit_native(
+        &self,
+        bytes: impl Into<Arc<[u8]>>,
+        asked: &Asked<'_>,
+        work: &mut Work,
+    ) -> Result<Native, NotAdmitted> {
+        let rules = self.rules.as_ref().ok_or(NotAdmitted::NoPolicy)?;
+        let bytes = bytes.into();
+        let image = Sha256Digest::of(&bytes);
+        let answer = rules.decide_native(image, asked, work);
+        let keys: Vec<_> = asked.requesters.iter().map(Proven::key).collect();
+        rules.note(match &answer {
+            Ok(decision) => event::admitted(decision),
+            Err(reason) => told(reason, &keys, &image),
+        })?;
+        Ok(Native::decided(bytes, answer?))
+    }
+
     /// As [`Authoriser::admit_within`], for a first attempt. Nothing, if the work does not suffice: then nothing
     /// is decided, and nothing is written to the log.
     ///
@@ -264,6 +294,34 @@ impl Rules {
         asked: &Asked<'_>,
         work: &mut Work,
     ) -> Result<Decision, NotAdmitted> {
+        // The one that this loader puts up, but for a host's promise.
+        match asked.alone {
+            false => self.decide_for(&[WallKind::Window], image, asked, work),
+            true => self.decide_for(&[WallKind::Process, WallKind::Window], image, asked, work),
+        }
+    }
+
+    fn decide_native(
+        &self,
+        image: Sha256Digest,
+        asked: &Asked<'_>,
+        work: &mut Work,
+    ) -> Result<Decision, NotAdmitted> {
+        let decision = self.decide_for(&[WallKind::Language], image, asked, work)?;
+        match decision.verify {
+            true => Err(NotAdmitted::Unverifiable),
+            false => Ok(decision),
+        }
+    }
+
+    /// Asks for the first of these mechanisms that the type has.
+    fn decide_for(
+        &self,
+        mechanisms: &[WallKind],
+        image: Sha256Digest,
+        asked: &Asked<'_>,
+        work: &mut Work,
+    ) -> Result<Decision, NotAdmitted> {
         if asked.requesters.is_empty() {
             return Err(NotAdmitted::Nobody);
         }
@@ -279,21 +337,21 @@ impl Rules {
         }
         let requesters = asked.requesters.iter().map(Proven::key).collect();
         let mut request = Request::new(requesters, image);
-        // The only one that this loader puts up.
-        request.mechanism = Some(WallKind::Window);
         request.limits = asked.limits;
         request.attributes = asked.attributes.clone();
         request.names = asked.names.clone();
-        if asked.alone {
-            request.mechanism = Some(WallKind::Process);
-            match decide(&self.policy, &store, record, &request, work, &InWords) {
-                Err(refusal) if matches!(refusal.reason, Reason::Mechanism(_)) => {
-                    request.mechanism = Some(WallKind::Window);
-                }
+        let mut ask = |mechanism: &WallKind| {
+            request.mechanism = Some(*mechanism);
+            decide(&self.policy, &store, record, &request, work, &InWords)
+        };
+        let (last, others) = mechanisms.split_last().unwrap_or((&WallKind::Window, &[]));
+        for mechanism in others {
+            match ask(mechanism) {
+                Err(refusal) if matches!(refusal.reason, Reason::Mechanism(_)) => {}
                 answer => return answer.map_err(NotAdmitted::Refused),
             }
         }
-        decide(&self.policy, &store, record, &request, work, &InWords).map_err(NotAdmitted::Refused)
+        ask(last).map_err(NotAdmitted::Refused)
     }
 
     /// An answer, once the log has it.
@@ -306,8 +364,7 @@ impl Rules {
         let keys: Vec<_> = asked.requesters.iter().map(Proven::key).collect();
         self.note(match &answer {
             Ok((_, decision)) => event::admitted(decision),
-            Err(NotAdmitted::Refused(refusal)) => event::not_granted(refusal, &keys, &image),
-            Err(reason) => refused(&reason.to_string(), &keys, &image),
+            Err(reason) => told(reason, &keys, &image),
         })?;
         let (code, decision) = answer?;
         Ok(Admitted::decided(code, decision))
@@ -318,6 +375,14 @@ impl Rules {
             Some(log) => log.append(event).map(drop),
             None => Ok(()),
         }
+    }
+}
+
+/// A refusal, for the log.
+fn told(reason: &NotAdmitted, keys: &[PublicKey], image: &Sha256Digest) -> Value {
+    match reason {
+        NotAdmitted::Refused(refusal) => event::not_granted(refusal, keys, image),
+        reason => refused(&reason.to_string(), keys, image),
     }
 }
 

@@ -17,6 +17,8 @@ mod block;
 mod file;
 #[cfg(feature = "trust")]
 mod granted;
+#[cfg(feature = "trust")]
+mod native;
 
 /// Decisions, and the ends of modules, as the log has them.
 #[cfg(feature = "trust")]
@@ -27,6 +29,8 @@ pub use admission::{Asked, Authoriser, CREDENTIALS, NotAdmitted};
 pub use admitted::Admitted;
 pub use block::Start;
 pub use file::read_image;
+#[cfg(feature = "trust")]
+pub use native::Native;
 
 use mullion_abi::HEAP_END;
 #[cfg(feature = "trust")]

@@ -64,6 +64,9 @@ pub enum ReasonOf<Digest, Protection, WallKind> {
     /// A mechanism that the type does not have.
     #[error("the module type does not allow the mechanism {0}")]
     Mechanism(WallKind),
+    /// The compiler judged the source for another wall than the one that is asked for.
+    #[error("the compilation record does not say that the source was judged for the mechanism {0}")]
+    OtherWall(WallKind),
     /// An attribute that the loader sets.
     #[error("the attribute `{0}` is set by the loader and cannot be given")]
     Attribute(String),

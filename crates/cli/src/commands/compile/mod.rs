@@ -14,7 +14,7 @@ use super::keys::{KeyringArgs, add_credentials};
 use crate::output::{file, outln, sayln};
 use anyhow::{Context as _, bail};
 use mullion_driver::Origin;
-use mullion_elastic::{BaseLanguage, Elastic, Judged, Rule};
+use mullion_elastic::{BaseLanguage, Elastic, Judged, Rule, Wall};
 use mullion_judge::{JudgedProgram, SourceRefusal};
 use mullion_trust::compile::may_compile;
 use mullion_trust::keynote::Work;
@@ -261,6 +261,7 @@ impl Args {
             scratch: scratch.path(),
             file,
             protection: in_abi(module_type.protection).name(),
+            alone: elastic.wall == Wall::Language,
         };
         Ok(match program.judge(elastic, self.check)? {
             Err(refusals) => Err(tell(module_type, &refusals)),
@@ -350,6 +351,7 @@ pub(super) fn check(
             scratch: scratch.path(),
             file,
             protection: in_abi(module_type.protection).name(),
+            alone: elastic.wall == Wall::Language,
         };
         return Ok(program.judge(elastic, true)?.err().unwrap_or_default());
     }

@@ -5,6 +5,8 @@
 //!                                                 |                               |
 //! program.rs -------------- rustc with the judge in it --> libprogram.rlib --> glue.rs --rustc--> image
 //! ```
+//!
+//! Behind the language alone nothing is rewritten, and the image is a library of machine code as rustc makes it.
 
 use super::counted;
 use super::program::{Built, environment, kept, read};
@@ -35,6 +37,8 @@ pub(super) struct Crate<'a> {
     pub(super) scratch: &'a Path,
     pub(super) file: &'a Path,
     pub(super) protection: &'static str,
+    /// Whether the language is the only wall: then the code stays as rustc makes it.
+    pub(super) alone: bool,
 }
 
 /// A program that was judged and may be linked.
@@ -65,7 +69,8 @@ impl Crate<'_> {
             }
         };
         std::fs::write(self.scratch.join("told"), told(elastic, root))?;
-        let mut words: Vec<OsString> = vec!["judge-rust".into(), compiler.into()];
+        let mut words = self.step("judge-rust");
+        words.push(compiler.into());
         words.extend(self.of_crate("program", "rlib", check));
         words.extend([
             file.clone().into(),
@@ -108,14 +113,19 @@ impl Crate<'_> {
             "-o".into(),
             self.output("empty", false).into(),
         ]);
-        match rustc::rustc(rustc::Elastic::default(), &words)? {
+        let elastic = rustc::Elastic {
+            alone: self.alone,
+            ..rustc::Elastic::default()
+        };
+        match rustc::rustc(elastic, &words)? {
             0 => Ok(()),
             _ => bail!("rustc does not compile an empty crate"),
         }
     }
 
     fn environment(&self, path: &Path, check: bool) -> anyhow::Result<()> {
-        let mut words: Vec<OsString> = vec!["rustc".into(), OsString::new()];
+        let mut words = self.step("rustc");
+        words.push(OsString::new());
         words.extend(self.of_crate("environment", "rlib", check));
         words.extend([
             path.into(),
@@ -145,16 +155,25 @@ impl Crate<'_> {
         let (source, image) = (self.scratch.join("glue.rs"), self.scratch.join("image.mx"));
         let text = glue(elastic, &judged.answer.entries, program);
         std::fs::write(&source, &text)?;
-        let mut words: Vec<OsString> = vec!["rustc".into()];
-        words.push(elastic.exports.join(",").into());
-        words.extend(self.of_crate("glue", if program { "bin" } else { "cdylib" }, false));
-        words.extend([source.into(), "-o".into(), image.clone().into()]);
+        let (kind, glue) = match (self.alone, program) {
+            (true, _) => ("rlib", self.output("glue", false)),
+            (false, true) => ("bin", image.clone()),
+            (false, false) => ("cdylib", image.clone()),
+        };
+        let exports: OsString = elastic.exports.join(",").into();
+        let mut words = self.step("rustc");
+        words.push(exports.clone());
+        words.extend(self.of_crate("glue", kind, false));
+        words.extend([source.into(), "-o".into(), glue.clone().into()]);
         words.push(self.external("environment", false));
         words.push(self.external("program", false));
-        match step::run(self.scratch, &words)? {
-            Outcome::Done => {}
-            Outcome::Failed(said) => bail!("linking: {said}"),
-            Outcome::Lost(refusal) => bail!("linking: {}", refusal.construct),
+        self.linked(&words)?;
+        if self.alone {
+            let mut words = self.step("link");
+            words.extend([exports, image.clone().into(), glue.into()]);
+            words.push(self.output("program", false).into());
+            words.push(self.output("environment", false).into());
+            self.linked(&words)?;
         }
         let mut built = self.built(elastic, judged, &text)?;
         built.image = Some(std::fs::read(&image)?);
@@ -181,9 +200,27 @@ impl Crate<'_> {
         Ok(Ok(built))
     }
 
+    fn linked(&self, words: &[OsString]) -> anyhow::Result<()> {
+        match step::run(self.scratch, words)? {
+            Outcome::Done => Ok(()),
+            Outcome::Failed(said) => bail!("linking: {said}"),
+            Outcome::Lost(refusal) => bail!(
+                "linking: {} {}",
+                refusal.construct,
+                refusal.note.unwrap_or_default()
+            ),
+        }
+    }
+
+    /// A step's first words.
+    fn step(&self, name: &str) -> Vec<OsString> {
+        let alone = self.alone.then(|| OsString::from("alone"));
+        alone.into_iter().chain([name.into()]).collect()
+    }
+
     /// The assembler text of everything that is linked but the C library.
     fn texts(&self) -> anyhow::Result<Vec<String>> {
-        let mut files = rustc::texts(self.protection)?;
+        let mut files = rustc::texts()?;
         for name in ["environment", "program", "glue"] {
             files.extend(kept(&self.text_of(name))?);
         }
@@ -228,6 +265,10 @@ impl Crate<'_> {
     fn of_crate(&self, name: &str, kind: &str, check: bool) -> Vec<OsString> {
         let mut words: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
         words.push(format!("--mullion-protection={}", self.protection).into());
+        if self.alone {
+            // An environment may get at what the host offers by another way.
+            words.push("--cfg=language_alone".into());
+        }
         words.push(format!("--crate-name={name}").into());
         words.push(format!("--crate-type={kind}").into());
         if check {

@@ -8,7 +8,7 @@ use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal, judge};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -25,7 +25,8 @@ const FILE: u64 = 64 << 20;
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct StepArgs {
-    /// `judge IN OUT`, or `cc`, `rustc`, `judge-rust` and its arguments.
+    /// `judge IN OUT`, or `cc`, `rustc`, `judge-rust`, `link` and its arguments. `alone` in front: the language is the
+    /// only wall.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     words: Vec<OsString>,
 }
@@ -55,17 +56,18 @@ impl StepArgs {
             };
             setrlimit(resource, limit).context("the limits of the compiler")?;
         }
-        match self.words.split_first() {
+        let alone = self.words.first().is_some_and(|word| word == "alone");
+        let words = &self.words[usize::from(alone)..];
+        match words.split_first() {
             Some((word, rest)) if word == "cc" => {
                 let compiled = mullion_driver::compile(Language::C, &Arguments::parse(rest)?)?;
                 Ok(ExitCode::from(compiled.code))
             }
             Some((word, [exports, rest @ ..])) if word == "rustc" => {
-                let exports = exports.to_string_lossy();
-                let exports = exports.split(',').filter(|name| !name.is_empty());
                 let elastic = rust::elastic::Elastic {
                     compiler: None,
-                    exports: exports.map(str::to_owned).collect(),
+                    exports: names(exports),
+                    alone,
                 };
                 Ok(rust::elastic::rustc(elastic, rest)?.into())
             }
@@ -73,8 +75,14 @@ impl StepArgs {
                 let elastic = rust::elastic::Elastic {
                     compiler: Some(compiler.into()),
                     exports: Vec::new(),
+                    alone,
                 };
                 Ok(rust::elastic::rustc(elastic, rest)?.into())
+            }
+            Some((word, [exports, output, crates @ ..])) if word == "link" => {
+                let crates: Vec<PathBuf> = crates.iter().map(PathBuf::from).collect();
+                rust::elastic::link(&crates, &names(exports), Path::new(output))?;
+                Ok(ExitCode::SUCCESS)
             }
             Some((word, [from, to])) if word == "judge" => {
                 let told: Told = serde_json::from_slice(&std::fs::read(from)?)?;
@@ -92,6 +100,13 @@ impl StepArgs {
             _ => Ok(ExitCode::from(2)),
         }
     }
+}
+
+/// The names in a list.
+fn names(list: &OsStr) -> Vec<String> {
+    let list = list.to_string_lossy();
+    let names = list.split(',').filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
 }
 
 /// What became of a step.

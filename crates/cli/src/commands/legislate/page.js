@@ -73,7 +73,16 @@ function read() {
   put(draft.limits, "calls", number($("calls").value));
   for (const [id, key] of texts) put(elastic, key ?? id, $(id).value.trim());
   delete elastic[draft.language === "rust" ? "memory" : "authors"];
-  draft.mechanism = [elastic.wall === "language-and-process" ? "process" : "window"];
+  draft.mechanism = [{ "language-and-process": "process", language: "language" }[elastic.wall] ?? "window"];
+  // Behind the language alone nothing is confined, and nobody verifies it.
+  if (elastic.wall === "language") {
+    draft.protection = "none";
+    draft.verification = "trusted";
+  } else if (draft.protection === "none") {
+    draft.protection = "read-write-call";
+    delete draft.verification;
+  }
+  $("protection").value = draft.protection;
   for (const id of numbers) put(elastic, id, number($(id).value));
   for (const id of lists) put(elastic, id, lines(id));
   const wrap = {};

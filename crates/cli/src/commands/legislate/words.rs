@@ -136,6 +136,17 @@ pub(super) fn worst(found: &ModuleType, elastic: Option<&Elastic>) -> String {
         ),
     };
     let wall = elastic.map_or(Wall::default(), |elastic| elastic.wall);
+    let language = elastic.map(language).unwrap_or_default();
+    if wall == Wall::Language {
+        let stack = elastic.and_then(|elastic| elastic.stack);
+        let stack = stack.map_or_else(|| "much".to_owned(), bytes);
+        return format!(
+            "At worst, code of the type `{}` answers wrongly, takes {stack} of its host's stack, and {imports}; nothing \
+             stands behind its language, so that a hole in rustc is a hole in its host, nobody verifies its machine \
+             code, and nothing stops a call{language}.",
+            found.id
+        );
+    }
     let reach = match (wall, found.protection) {
         (Wall::LanguageAndProcess, _) => "it stays in a process of its own",
         (_, Protection::WriteCall) => {
@@ -147,7 +158,6 @@ pub(super) fn worst(found: &ModuleType, elastic: Option<&Elastic>) -> String {
         Verification::Required => "",
         Verification::Trusted => " if its compiler is honest, for nobody verifies its machine code",
     };
-    let language = elastic.map(language).unwrap_or_default();
     format!(
         "At worst, code of the type `{}` answers wrongly, {time}, {memory}, and {imports}; {reach}{believed}{language}.",
         found.id
@@ -281,6 +291,26 @@ mod tests {
         assert!(
             keeper.contains("runs at most 500 instructions in a call, keeps `flow_ref` until the host revokes it"),
             "{keeper}"
+        );
+    }
+
+    #[test]
+    fn the_language_alone_says_what_a_hole_in_rustc_is() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../hosts/packets/types/monitor-alone.toml"
+        );
+        let text = std::fs::read_to_string(path).expect("text");
+        let (found, elastic) = Elastic::parse(&text, Path::new(path)).expect("a type");
+        let worst = worst(&found, elastic.as_ref());
+        assert!(
+            worst.starts_with(
+                "At worst, code of the type `packets-monitor-alone` answers wrongly, takes 1 KiB of its host's stack, and \
+                 calls `packets_report`; nothing stands behind its language, so that a hole in rustc is a hole in its host, \
+                 nobody verifies its machine code, and nothing stops a call, where it touches only what safe Rust reaches, \
+                 runs at most 10000 instructions in a call, and has no "
+            ),
+            "{worst}"
         );
     }
 

@@ -40,7 +40,8 @@ pub(super) struct LoadArgs {
     /// In the place of modules of the same names.
     #[arg(long)]
     replace: bool,
-    /// What holds them in, whatever the file says: window, or process for a process of its own without powers.
+    /// What holds them in, whatever the file says: window, or process for a process of its own without powers. For
+    /// users' modules there is language, too, where the operator has agreed.
     #[arg(long, value_name = "WALL")]
     wall: Option<Wall>,
     /// A file or directory of credentials, for users. May be repeated.

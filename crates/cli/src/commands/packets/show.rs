@@ -63,6 +63,9 @@ fn write_module(
         module.nanoseconds,
         rate(before.map(|(old, time)| (old.frames, time)), module.frames),
     );
+    if let Some(warning) = &module.warning {
+        let _ = writeln!(text, "    warning: {}", printable(warning));
+    }
     if let Some(why) = &module.stopped {
         let why = printable(why);
         let _ = writeln!(

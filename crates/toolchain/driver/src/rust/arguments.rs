@@ -45,6 +45,8 @@ pub struct Elastic {
     pub compiler: Option<PathBuf>,
     /// The functions that the image exports, and no others.
     pub exports: Vec<String>,
+    /// Whether the language is the only wall: then the code stays as rustc makes it, for the host's own process.
+    pub alone: bool,
 }
 
 /// Options of rustc whose value is the next argument.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! CACHE/rust/KEY/elastic-read-write-call/     core, alloc and what they are made of
+//! CACHE/rust/KEY/elastic-alone/               the same, with nothing rewritten
 //! CACHE/rust/judge-KEY/judge                  the judge, made of the compiler's own libraries (rustc-dev)
 //! ```
 //!
@@ -10,15 +11,14 @@
 
 use super::arguments::Arguments;
 pub use super::arguments::Elastic;
-use super::library::Library;
 use super::toolchain::Toolchain;
-use super::{RELEASE, wrapper};
+use super::{RELEASE, library, object, wrapper};
 use crate::sysroot::{entries, lock};
 use crate::{DriverError, tools};
 use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Compiles a crate of an elastic language; the compiler's exit status.
@@ -35,18 +35,42 @@ pub fn rustc(elastic: Elastic, arguments: &[OsString]) -> Result<u8, DriverError
 ///
 /// # Errors
 /// As of [`super::rustc`].
-pub fn texts(protection: &str) -> Result<Vec<PathBuf>, DriverError> {
-    let option = OsString::from(format!("--mullion-protection={protection}"));
-    let options = Arguments::parse(&[option])?.options;
-    let library = Library::prepare(&Toolchain::find()?, &options)?;
-    let common = library.sysroot().with_file_name("common");
-    let mut found = entries(&common)?;
+pub fn texts() -> Result<Vec<PathBuf>, DriverError> {
+    let mut found = entries(&library::as_made(&Toolchain::find()?)?)?;
     found.retain(|file| {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let parts = ["core-", "alloc-", "compiler_builtins-"];
         name.ends_with(".s") && parts.iter().any(|part| name.starts_with(part))
     });
     Ok(found)
+}
+
+/// Links crates behind no wall but their language, and the library without `std`, into a library that a host opens.
+/// It exports these functions, and asks the C library alone for what it does not define.
+///
+/// # Errors
+/// As of [`super::rustc`]; the linker's, if anything else is asked for.
+pub fn link(crates: &[PathBuf], exports: &[String], output: &Path) -> Result<(), DriverError> {
+    let library = library::alone(&Toolchain::find()?)?;
+    let scratch =
+        tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
+    let script = scratch.path().join("exports");
+    let list: String = exports.iter().map(|name| format!("{name}; ")).collect();
+    fs::write(&script, format!("{{ global: {list}local: *; }};\n"))
+        .map_err(|cause| DriverError::io(&script, cause))?;
+    let mut command = Command::new(tools::compiler("MULLION_CC", "gcc"));
+    command.args(["-shared", "-nostdlib", "-Wl,--gc-sections", "-Wl,-S"]);
+    command.args(["-Wl,-z,defs", "-Wl,-z,now", "-Wl,-z,relro"]);
+    command.args(["-Wl,-z,noexecstack", "-Wl,--as-needed"]);
+    let mut listed = OsString::from("-Wl,--version-script=");
+    listed.push(&script);
+    command.arg(listed);
+    command.args(exports.iter().map(|name| format!("-Wl,-u,{name}")));
+    // The environment calls what is in front of it.
+    command.arg("-Wl,--start-group").args(crates);
+    command.args(object::rlibs(&library.join(library::inner()))?);
+    command.args(["-Wl,--end-group", "-lc", "-o"]).arg(output);
+    tools::step(&mut command).map(drop)
 }
 
 /// A rustc with a judge in it, made of these files (names and texts) when first asked for.

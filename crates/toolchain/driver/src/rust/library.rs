@@ -30,22 +30,13 @@ pub(super) struct Library {
 impl Library {
     /// The library for these options, built if the cache does not have it.
     pub(super) fn prepare(toolchain: &Toolchain, options: &Options) -> Result<Self, DriverError> {
-        let mut hash = DefaultHasher::new();
-        env!("MULLION_SYSROOT_KEY").hash(&mut hash);
-        toolchain.version()?.hash(&mut hash);
-        toolchain.rustc().hash(&mut hash);
-        let place = mullion_fetch::cache_directory()?
-            .join("rust")
-            .join(format!("{:016x}", hash.finish()));
+        let place = place(toolchain)?;
         let library = Self {
             directory: place.join(directory_of(options)),
         };
         if !library.directory.is_dir() {
+            let common = as_made(toolchain)?;
             let _guard = lock(&place)?;
-            let common = place.join("common");
-            if !common.is_dir() {
-                build(toolchain, &place, &common)?;
-            }
             if !library.directory.is_dir() {
                 confine(options, &place, &common, &library.directory)?;
             }
@@ -61,33 +52,69 @@ impl Library {
     /// A library without `std`, and without what it brings: names of it do not resolve.
     pub(super) fn without_std(&self) -> Result<PathBuf, DriverError> {
         let whole = self.sysroot();
-        let place = whole.parent().unwrap_or(whole);
         let mut name = OsString::from("elastic-");
         name.push(whole.file_name().unwrap_or_default());
-        let small = place.join(name);
-        if small.is_dir() {
-            return Ok(small);
-        }
-        let _guard = lock(place)?;
-        if small.is_dir() {
-            return Ok(small);
-        }
-        let inner = Path::new("lib/rustlib").join(TARGET).join("lib");
-        let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
-        let to = work.path().join(&inner);
-        fs::create_dir_all(&to).map_err(|cause| DriverError::io(&to, cause))?;
-        for file in entries(&whole.join(inner))? {
-            let name = file.file_name().unwrap_or_default();
-            let text = name.to_string_lossy();
-            let parts = ["libcore-", "liballoc-", "libcompiler_builtins-"];
-            if parts.iter().any(|part| text.starts_with(part)) {
-                fs::hard_link(&file, to.join(name))
-                    .map_err(|cause| DriverError::io(&file, cause))?;
-            }
-        }
-        tools::publish(work, &small)?;
-        Ok(small)
+        reduced(&whole.join(inner()), &whole.with_file_name(name))
     }
+}
+
+/// Where everything lies that is made of this toolchain.
+fn place(toolchain: &Toolchain) -> Result<PathBuf, DriverError> {
+    let mut hash = DefaultHasher::new();
+    env!("MULLION_SYSROOT_KEY").hash(&mut hash);
+    toolchain.version()?.hash(&mut hash);
+    toolchain.rustc().hash(&mut hash);
+    let cache = mullion_fetch::cache_directory()?.join("rust");
+    Ok(cache.join(format!("{:016x}", hash.finish())))
+}
+
+/// Where the libraries lie as rustc has made them, each with its assembler text.
+pub(super) fn as_made(toolchain: &Toolchain) -> Result<PathBuf, DriverError> {
+    let place = place(toolchain)?;
+    let common = place.join("common");
+    if !common.is_dir() {
+        let _guard = lock(&place)?;
+        if !common.is_dir() {
+            build(toolchain, &place, &common)?;
+        }
+    }
+    Ok(common)
+}
+
+/// The library without `std` for crates behind no wall but their language: nothing in it is rewritten.
+pub(super) fn alone(toolchain: &Toolchain) -> Result<PathBuf, DriverError> {
+    let common = as_made(toolchain)?;
+    reduced(&common, &common.with_file_name("elastic-alone"))
+}
+
+/// What of a library needs no `std`, as a sysroot of its own.
+fn reduced(from: &Path, small: &Path) -> Result<PathBuf, DriverError> {
+    let place = small.parent().unwrap_or(small);
+    if small.is_dir() {
+        return Ok(small.to_owned());
+    }
+    let _guard = lock(place)?;
+    if small.is_dir() {
+        return Ok(small.to_owned());
+    }
+    let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
+    let to = work.path().join(inner());
+    fs::create_dir_all(&to).map_err(|cause| DriverError::io(&to, cause))?;
+    for file in entries(from)? {
+        let name = file.file_name().unwrap_or_default();
+        let text = name.to_string_lossy();
+        let parts = ["libcore-", "liballoc-", "libcompiler_builtins-"];
+        if parts.iter().any(|part| text.starts_with(part)) {
+            fs::hard_link(&file, to.join(name)).map_err(|cause| DriverError::io(&file, cause))?;
+        }
+    }
+    tools::publish(work, small)?;
+    Ok(small.to_owned())
+}
+
+/// Where rustc looks for the libraries of a target, below its sysroot.
+pub(super) fn inner() -> PathBuf {
+    Path::new("lib/rustlib").join(TARGET).join("lib")
 }
 
 /// The package whose dependencies are the library.
@@ -181,7 +208,7 @@ fn confine(
     library: &Path,
 ) -> Result<(), DriverError> {
     let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
-    let directory = work.path().join("lib/rustlib").join(TARGET).join("lib");
+    let directory = work.path().join(inner());
     fs::create_dir_all(&directory).map_err(|cause| DriverError::io(&directory, cause))?;
     let scratch = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
     for rlib in object::rlibs(common)? {

@@ -82,6 +82,18 @@ const CODE: &[&str] = &[
     "-Cdwarf-version=5",
 ];
 
+/// The same of a crate behind no wall but its language: it keeps no register free, and becomes part of a library.
+const ALONE: &[&str] = &[
+    "-Crelocation-model=pic",
+    "-Crelro-level=off",
+    "-Ccodegen-units=1",
+    "-Cpanic=abort",
+    "-Ctarget-feature=-crt-static",
+    "-Cllvm-args=-x86-asm-syntax=att",
+    "-Cembed-bitcode=no",
+    "-Cdwarf-version=5",
+];
+
 /// What no image may hold, and a named processor asks for.
 const NARROWED: &str = "-Ctarget-feature=-avx512f,-avxvnni,-fma4,-xop,-tbm";
 

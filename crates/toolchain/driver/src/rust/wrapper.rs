@@ -1,9 +1,10 @@
 //! One crate: rustc, then the rewriter in the place of what rustc assembled.
 
 use super::arguments::Arguments;
-use super::library::Library;
+use super::library::{self, Library};
 use super::toolchain::Toolchain;
-use super::{CODE, EXPORTS, NARROWED, RUST_HELP, TARGET, TEXT, object, warnings};
+use super::{ALONE, CODE, EXPORTS, NARROWED, RUST_HELP, TARGET, TEXT, object, warnings};
+use crate::assembler;
 use crate::tools::{self, Tools};
 use crate::{DriverError, sysroot::Sysroot};
 use std::ffi::{OsStr, OsString};
@@ -60,17 +61,19 @@ pub fn wrapped(arguments: &[OsString]) -> Result<u8, DriverError> {
 }
 
 pub(super) fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8, DriverError> {
-    let library = Library::prepare(toolchain, &arguments.options)?;
     let elastic = arguments.elastic.as_ref();
+    let alone = elastic.is_some_and(|elastic| elastic.alone);
+    let prepared = || Library::prepare(toolchain, &arguments.options);
+    let sysroot = match (elastic, alone) {
+        (_, true) => library::alone(toolchain)?,
+        (None, _) => prepared()?.sysroot().to_owned(),
+        (Some(_), _) => prepared()?.without_std()?,
+    };
     let compiler = elastic.and_then(|elastic| elastic.compiler.clone());
     let mut command = Command::new(compiler.unwrap_or_else(|| toolchain.rustc()));
     command.args(&arguments.forwarded);
-    command.args(["--target", TARGET, "--sysroot"]);
-    match elastic {
-        None => command.arg(library.sysroot()),
-        Some(_) => command.arg(library.without_std()?),
-    };
-    command.args(CODE);
+    command.args(["--target", TARGET, "--sysroot"]).arg(sysroot);
+    command.args(if alone { ALONE } else { CODE });
     if arguments.names_processor {
         command.arg(NARROWED);
     }
@@ -94,6 +97,9 @@ pub(super) fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8
         }
         return run(&mut command).map(code);
     }
+    if alone {
+        return as_it_is(&mut command, arguments);
+    }
     let archives = archives(&command, arguments)?;
     let scratch =
         tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
@@ -109,7 +115,7 @@ pub(super) fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8
     if let Some(elastic) = elastic {
         command.env(EXPORTS, elastic.exports.join(","));
     }
-    crate::assembler::hand_on(&mut command, options, arguments.keep.as_deref());
+    assembler::hand_on(&mut command, options, arguments.keep.as_deref());
     let status = run(&mut command)?;
     if !status.success() {
         return Ok(code(status));
@@ -124,6 +130,20 @@ pub(super) fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8
         )?;
     }
     Ok(0)
+}
+
+/// Compiles a crate behind no wall but its language. rustc writes object and text of the same code.
+fn as_it_is(command: &mut Command, arguments: &Arguments) -> Result<u8, DriverError> {
+    let scratch =
+        tempfile::tempdir().map_err(|cause| DriverError::io(&std::env::temp_dir(), cause))?;
+    let text = scratch.path().join("crate.s");
+    let status = run(command.arg(arguments.emit_with(&text)))?;
+    // A crate without code has no text.
+    if let (true, Some(directory), true) = (status.success(), &arguments.keep, text.is_file()) {
+        let said = std::fs::read_to_string(&text).map_err(|cause| DriverError::io(&text, cause))?;
+        assembler::keep(directory, &text, &said, &said)?;
+    }
+    Ok(code(status))
 }
 
 /// The libraries that rustc will write.
