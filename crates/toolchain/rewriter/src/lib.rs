@@ -302,7 +302,7 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
         }
     };
     let mut unit = parser::parse(&source, refusals);
-    let named = spelled::by_name(&source, &unit.bytes);
+    let named = spelled::by_name(&source, &unit);
     if let Some(named) = &named {
         refusals.clear();
         unit = parser::parse(named, refusals);

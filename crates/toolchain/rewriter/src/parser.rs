@@ -286,6 +286,7 @@ impl<'a, 'r> Parser<'a, 'r> {
                     name,
                     arguments,
                     place,
+                    section: self.section,
                 });
             }
             return self.refuse(line, name, Reason::DataInCode);

@@ -1,9 +1,13 @@
 //! Instructions that somebody spelled as bytes, because an assembler of that day did not know them by name
 //! (`.byte 0x0f, 0x01, 0xd0` for `xgetbv`). They are decoded, and go the way of all others.
 //!
+//! Bytes may be a table as well, which the code reads (`.byte 1, 0` is also `addl %eax, (%rax)`). So only bytes that
+//! control reaches are decoded: from the instruction in front of them, or by a label that is called or jumped to.
+//!
 //! A wrong decoding is a wrong program, and no hole: the verifier reads what comes out of the assembler.
 
 use crate::operand::integer;
+use crate::unit::{Item, Unit};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction};
 
 /// A `.byte` in an executable section.
@@ -15,17 +19,32 @@ pub(crate) struct Bytes<'a> {
     pub(crate) arguments: &'a str,
     /// Where it stands among the unit's items: two with one number follow each other.
     pub(crate) place: usize,
+    /// Its section.
+    pub(crate) section: usize,
+}
+
+/// A run of bytes as instructions.
+struct Named {
+    /// Separated by `;`.
+    text: String,
+    /// Whether control goes on behind it.
+    goes_on: bool,
 }
 
 /// `source` with each run of bytes that are whole instructions written by name, on the same lines. `None` if no run is.
-pub(crate) fn by_name(source: &str, bytes: &[Bytes<'_>]) -> Option<String> {
+pub(crate) fn by_name(source: &str, unit: &Unit<'_>) -> Option<String> {
     let mut text = String::with_capacity(source.len() + 64);
     let mut kept = 0;
-    for run in bytes.chunk_by(|one, next| one.place == next.place) {
-        let Some(named) = decoded(run) else {
+    let mut before = None;
+    for run in unit.bytes.chunk_by(|one, next| one.place == next.place) {
+        let [first, ..] = run else {
             continue;
         };
-        let mut named = Some(named);
+        let Some(named) = decoded(run).filter(|_| is_reached(unit, first, before)) else {
+            continue;
+        };
+        before = named.goes_on.then_some(first.place);
+        let mut named = Some(named.text);
         for piece in run {
             let begin = offset(source, piece.name)?;
             let end = offset(source, piece.arguments)? + piece.arguments.len();
@@ -46,9 +65,41 @@ fn offset(source: &str, piece: &str) -> Option<usize> {
     (piece.as_ptr() as usize).checked_sub(source.as_ptr() as usize)
 }
 
-/// The instructions of one run, separated by `;`, or `None` if it is anything else than whole instructions that mean
-/// the same anywhere.
-fn decoded(run: &[Bytes<'_>]) -> Option<String> {
+/// Whether control reaches a run of bytes. `before` is the place of the latest run that is code and goes on.
+fn is_reached(unit: &Unit<'_>, run: &Bytes<'_>, before: Option<usize>) -> bool {
+    for at in (0..run.place).rev() {
+        let other = at + 1 < run.place;
+        let bytes = |place| unit.bytes.binary_search_by_key(&place, |it| it.place);
+        if other && bytes(at + 1).is_ok() {
+            return before == Some(at + 1);
+        }
+        let Some((item, section, _)) = unit.items.get(at) else {
+            return false;
+        };
+        if *section != run.section {
+            continue;
+        }
+        match item {
+            Item::Instruction(position) => {
+                return unit
+                    .instructions
+                    .get(*position)
+                    .is_some_and(|i| !i.ends_path());
+            }
+            Item::Label(id) => {
+                let label = &unit.labels[unit.resolve(*id)];
+                if label.called || label.jumped_to || label.function {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The instructions of one run, or `None` if it is anything else than whole instructions that mean the same anywhere.
+fn decoded(run: &[Bytes<'_>]) -> Option<Named> {
     let mut bytes = Vec::new();
     for piece in run {
         for argument in piece.arguments.split(',') {
@@ -68,6 +119,7 @@ fn decoded(run: &[Bytes<'_>]) -> Option<String> {
     options.set_show_branch_size(false);
     let mut decoder = Decoder::new(64, &bytes, DecoderOptions::NONE);
     let mut text = String::new();
+    let mut goes_on = true;
     while decoder.can_decode() {
         let instruction = decoder.decode();
         if !text.is_empty() {
@@ -76,13 +128,14 @@ fn decoded(run: &[Bytes<'_>]) -> Option<String> {
         if !is_the_same_anywhere(&instruction) {
             return None;
         }
+        goes_on = instruction.flow_control() == FlowControl::Next;
         match instruction.flow_control() {
             // With a prefix of no meaning, for processors of long ago.
             FlowControl::Return => text.push_str("ret"),
             _ => formatter.format(&instruction, &mut text),
         }
     }
-    (!text.is_empty()).then_some(text)
+    (!text.is_empty()).then_some(Named { text, goes_on })
 }
 
 /// Neither nonsense nor anything that is told by the distance from here.
@@ -98,13 +151,16 @@ fn is_the_same_anywhere(instruction: &Instruction) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parser;
 
     fn named(arguments: &str) -> Option<String> {
         decoded(&[Bytes {
             name: ".byte",
             arguments,
             place: 0,
+            section: 0,
         }])
+        .map(|named| named.text)
     }
 
     #[test]
@@ -140,33 +196,49 @@ mod tests {
         }
     }
 
+    /// What becomes of a whole text.
+    fn spelled(source: &str) -> Option<String> {
+        by_name(source, &parser::parse(source, &mut Vec::new()))
+    }
+
     #[test]
     fn a_run_becomes_its_first_line_and_lines_keep_their_numbers() {
         let source = "\tnop\n\t.byte 0x0f\n\t.byte 0x01, 0xd0\n\tret\n\t.byte 0xeb\n";
-        let at = |text: &str| {
-            let start = source.find(text).expect("it is there");
-            &source[start..start + text.len()]
-        };
-        let first = &source[source.find(".byte 0x0f").expect("there")..];
-        let second = &source[source.find(".byte 0x01").expect("there")..];
-        let bytes = [
-            Bytes {
-                name: &first[..5],
-                arguments: at("0x0f"),
-                place: 1,
-            },
-            Bytes {
-                name: &second[..5],
-                arguments: at("0x01, 0xd0"),
-                place: 1,
-            },
-            Bytes {
-                name: ".byte",
-                arguments: at("0xeb"),
-                place: 2,
-            },
-        ];
-        let text = by_name(source, &bytes).expect("one run is an instruction");
+        let text = spelled(source).expect("one run is an instruction");
         assert_eq!(text, "\tnop\n\txgetbv\n\t\n\tret\n\t.byte 0xeb\n");
+    }
+
+    #[test]
+    fn bytes_are_code_where_control_reaches_them() {
+        for source in [
+            "f:\tnop\n\t.byte 0xf3,0xc3\n",
+            "\tjmp 1f\n\tret\n1:\t.byte 0xf3,0xc3\n",
+            "\t.type f, @function\nf:\t.byte 0xf3,0xc3\n",
+            "\tcall f\n\tret\n\t.p2align 4\nf:\t.byte 0xf3,0xc3\n",
+            // Behind other bytes that are code.
+            "\tnop\n\t.byte 0x90\n.Lread:\t.byte 0xf3,0xc3\n",
+            // Another section in between is no matter.
+            "\tnop\n\t.data\n\t.long 1\n\t.text\n\t.byte 0xf3,0xc3\n",
+        ] {
+            let text = spelled(source).expect(source);
+            assert!(text.contains("ret") && !text.contains("0xf3"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_would_be_code_stays_a_table() {
+        for source in [
+            // As OpenSSL has constants behind its functions.
+            "f:\tmovq .Lone(%rip), %rax\n\tret\n.Lone:\t.byte 1,0,0,0,0,0,0,0\n",
+            "f:\tnop\n\tjmp f\n\t.byte 0,0\n",
+            "table:\t.byte 0x90\n",
+            "\tnop\n\tud2\n\t.byte 0x90\n",
+            // Behind bytes that are code and return.
+            "\tnop\n\t.byte 0xeb\n.L1:\t.byte 0x90\n",
+        ] {
+            assert_eq!(spelled(source), None, "{source}");
+        }
+        let behind = spelled("\tnop\n\t.byte 0xf3,0xc3\n.L1:\t.byte 0x90\n").expect("one");
+        assert_eq!(behind, "\tnop\n\tret\n.L1:\t.byte 0x90\n");
     }
 }
