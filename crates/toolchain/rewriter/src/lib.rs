@@ -32,10 +32,12 @@ mod stack;
 mod table;
 mod unit;
 mod width;
+mod written;
 
 pub use mullion_abi::Protection;
 pub use mullion_word_abi::Protection as WordProtection;
 
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// How confined accesses reach the window's base (`docs/window.md`, "Data accesses").
@@ -301,11 +303,27 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
             return empty;
         }
     };
+    let source = match written::expand(&source) {
+        Ok(Some(expanded)) => Cow::Owned(expanded),
+        Ok(None) => source,
+        Err(refusal) => {
+            refusals.push(refusal);
+            return empty;
+        }
+    };
+    let source = written::registers::replaced(&source).map_or(source, Cow::Owned);
     let mut unit = parser::parse(&source, refusals);
     let named = spelled::by_name(&source, &unit);
     if let Some(named) = &named {
         refusals.clear();
         unit = parser::parse(named, refusals);
+    }
+    let text = named.as_deref().unwrap_or(&source);
+    let tables = refusals.iter().any(|it| it.reason == Reason::DataInCode);
+    let moved = tables.then(|| written::tables::moved(text)).flatten();
+    if let Some(moved) = &moved {
+        refusals.clear();
+        unit = parser::parse(moved, refusals);
     }
     if !refusals.is_empty() {
         return empty;
