@@ -311,14 +311,16 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
             return empty;
         }
     };
-    let source = written::registers::replaced(&source).map_or(source, Cow::Owned);
     let mut unit = parser::parse(&source, refusals);
+    // Bytes first: they may name registers, too.
     let named = spelled::by_name(&source, &unit);
-    if let Some(named) = &named {
-        refusals.clear();
-        unit = parser::parse(named, refusals);
-    }
     let text = named.as_deref().unwrap_or(&source);
+    let replaced = written::registers::replaced(text);
+    let text = replaced.as_deref().unwrap_or(text);
+    if named.is_some() || replaced.is_some() {
+        refusals.clear();
+        unit = parser::parse(text, refusals);
+    }
     let tables = refusals.iter().any(|it| it.reason == Reason::DataInCode);
     let moved = tables.then(|| written::tables::moved(text)).flatten();
     if let Some(moved) = &moved {

@@ -6,11 +6,11 @@
 //!
 //! A wrong decoding is a wrong program, and no hole: the verifier reads what comes out of the assembler.
 
-use crate::operand::integer;
+use crate::operand::{Operand, integer};
 use crate::unit::{Item, Unit};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction};
 
-/// A `.byte` in an executable section.
+/// A `.byte` in an executable section, or another directive of whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     /// The directive's name: a piece of the source.
@@ -40,7 +40,14 @@ pub(crate) fn by_name(source: &str, unit: &Unit<'_>) -> Option<String> {
         let [first, ..] = run else {
             continue;
         };
-        let Some(named) = decoded(run).filter(|_| is_reached(unit, first, before)) else {
+        let reached = is_reached(unit, first, before);
+        let named = match bytes_of(run) {
+            Some(bytes) if reached => prefix(&bytes, unit, first).or_else(|| decoded(&bytes)),
+            // A return that nothing reaches, as some generators write behind each function.
+            Some(bytes) if matches!(bytes.as_slice(), [0xf3, 0xc3] | [0xc3]) => decoded(&bytes),
+            _ => None,
+        };
+        let Some(named) = named else {
             continue;
         };
         before = named.goes_on.then_some(first.place);
@@ -98,26 +105,77 @@ fn is_reached(unit: &Unit<'_>, run: &Bytes<'_>, before: Option<usize>) -> bool {
     false
 }
 
-/// The instructions of one run, or `None` if it is anything else than whole instructions that mean the same anywhere.
-fn decoded(run: &[Bytes<'_>]) -> Option<Named> {
+/// How many bytes one number of a directive is.
+pub(crate) fn width(name: &str) -> Option<usize> {
+    match name {
+        ".byte" => Some(1),
+        ".2byte" | ".short" | ".hword" | ".value" | ".word" => Some(2),
+        ".4byte" | ".long" | ".int" => Some(4),
+        ".8byte" | ".quad" => Some(8),
+        _ => None,
+    }
+}
+
+/// The bytes of a run, if all are numbers.
+fn bytes_of(run: &[Bytes<'_>]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     for piece in run {
+        let width = width(piece.name)?;
         for argument in piece.arguments.split(',') {
             let value = integer(argument.trim())?;
-            bytes.push(
-                u8::try_from(value)
-                    .or_else(|_| i8::try_from(value).map(i8::cast_unsigned))
-                    .ok()?,
-            );
+            let whole = value.to_le_bytes();
+            let (kept, rest) = whole.split_at(width);
+            let negative = value < 0 && kept.last().is_some_and(|byte| *byte >= 0x80);
+            let sign = if negative { 0xff } else { 0 };
+            if rest.iter().any(|byte| *byte != sign) {
+                return None;
+            }
+            bytes.extend(kept);
         }
     }
+    Some(bytes)
+}
+
+/// A prefix in front of an instruction that is written by name.
+fn prefix(bytes: &[u8], unit: &Unit<'_>, run: &Bytes<'_>) -> Option<Named> {
+    let text = match bytes {
+        [0xf0] => "lock",
+        // Of addresses of 32 bits: it fills room where there is no address.
+        [0x67, ..] if bytes.iter().all(|byte| *byte == 0x67) => {
+            let behind = unit.items[run.place..].iter();
+            let mut behind = behind.filter(|(_, section, _)| *section == run.section);
+            let next = behind.find_map(|(item, ..)| match item {
+                Item::Instruction(position) => unit.instructions.get(*position),
+                _ => None,
+            })?;
+            let registers = |it: &Operand<'_>| {
+                matches!(it, Operand::Gpr(_) | Operand::Other(_) | Operand::Imm(_))
+            };
+            let two = next.operands.len() >= 2 && next.operands.iter().all(registers);
+            if !two {
+                return None;
+            }
+            ""
+        }
+        _ => return None,
+    };
+    Some(Named {
+        text: text.to_owned(),
+        goes_on: true,
+    })
+}
+
+/// The instructions that bytes are, or `None` if they are anything else than whole instructions that mean the same
+/// anywhere.
+fn decoded(bytes: &[u8]) -> Option<Named> {
     let mut formatter = GasFormatter::new();
     let options = formatter.options_mut();
     options.set_gas_show_mnemonic_size_suffix(true);
     options.set_uppercase_hex(false);
     options.set_branch_leading_zeros(false);
     options.set_show_branch_size(false);
-    let mut decoder = Decoder::new(64, &bytes, DecoderOptions::NONE);
+    options.set_use_pseudo_ops(false);
+    let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
     let mut text = String::new();
     let mut goes_on = true;
     while decoder.can_decode() {
@@ -132,6 +190,13 @@ fn decoded(run: &[Bytes<'_>]) -> Option<Named> {
         match instruction.flow_control() {
             // With a prefix of no meaning, for processors of long ago.
             FlowControl::Return => text.push_str("ret"),
+            // Their operands are always the same, and are left out.
+            _ if instruction.is_string_instruction() => {
+                let mut whole = String::new();
+                formatter.format(&instruction, &mut whole);
+                let operands = whole.find(['(', '%']).unwrap_or(whole.len());
+                text.push_str(whole[..operands].trim_end());
+            }
             _ => formatter.format(&instruction, &mut text),
         }
     }
@@ -154,13 +219,13 @@ mod tests {
     use crate::parser;
 
     fn named(arguments: &str) -> Option<String> {
-        decoded(&[Bytes {
+        let run = [Bytes {
             name: ".byte",
             arguments,
             place: 0,
             section: 0,
-        }])
-        .map(|named| named.text)
+        }];
+        decoded(&bytes_of(&run)?).map(|named| named.text)
     }
 
     #[test]
@@ -174,6 +239,9 @@ mod tests {
             ("0x66,0x0f,0x38,0x00,0x04,0x24", "pshufb (%rsp),%xmm0"),
             ("0x48,0x89,0xd8,0x90", "movq %rbx,%rax; nop"),
             ("-112", "nop"),
+            ("0xf3,0xa4,0x66,0x90", "rep movsb; xchgw %ax,%ax"),
+            ("0x48,0xab", "stosq"),
+            ("0x66,0x0f,0x3a,0x44,0xc2,0x00", "pclmulqdq $0,%xmm2,%xmm0"),
         ] {
             assert_eq!(named(bytes).as_deref(), Some(text), "{bytes}");
         }
@@ -217,6 +285,7 @@ mod tests {
             "\tcall f\n\tret\n\t.p2align 4\nf:\t.byte 0xf3,0xc3\n",
             // Behind other bytes that are code.
             "\tnop\n\t.byte 0x90\n.Lread:\t.byte 0xf3,0xc3\n",
+            "\tnop\n\t.long 0x90c3f390\n",
             // Another section in between is no matter.
             "\tnop\n\t.data\n\t.long 1\n\t.text\n\t.byte 0xf3,0xc3\n",
         ] {
@@ -240,5 +309,28 @@ mod tests {
         }
         let behind = spelled("\tnop\n\t.byte 0xf3,0xc3\n.L1:\t.byte 0x90\n").expect("one");
         assert_eq!(behind, "\tnop\n\tret\n.L1:\t.byte 0x90\n");
+    }
+
+    #[test]
+    fn a_prefix_goes_with_the_instruction_behind_it() {
+        let text = spelled("\tnop\n\t.byte 0xf0\n\tcmpxchgl %ecx, (%rdi)\n");
+        assert_eq!(
+            text.as_deref(),
+            Some("\tnop\n\tlock\n\tcmpxchgl %ecx, (%rdi)\n")
+        );
+        let text = spelled("\tnop\n\t.byte 0x67,0x67\n\tmovdqa %xmm1, %xmm2\n");
+        assert_eq!(text.as_deref(), Some("\tnop\n\t\n\tmovdqa %xmm1, %xmm2\n"));
+        for memory in ["movq (%rax), %rcx", "rep movsb", "jrcxz 1f", "ret"] {
+            let source = format!("1:\tnop\n\t.byte 0x67\n\t{memory}\n");
+            assert_eq!(spelled(&source), None, "{source}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_front_may_have_the_rewriters_registers() {
+        let text = spelled("\tjmp *%r11\n\t.byte 0x90\n");
+        assert_eq!(text, None);
+        let text = spelled("\tmovq %r11, %rax\n\t.byte 0x90\n");
+        assert_eq!(text.as_deref(), Some("\tmovq %r11, %rax\n\tnop\n"));
     }
 }

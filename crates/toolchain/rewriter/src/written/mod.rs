@@ -49,6 +49,11 @@ pub(crate) fn expand(source: &str) -> Result<Option<String>, Refusal> {
     Ok(Some(expander.text.text))
 }
 
+/// The value of an expression of numbers alone.
+pub(crate) fn constant(text: &str) -> Option<i64> {
+    value::value(text, &Values::new())
+}
+
 /// A statement with its labels.
 #[derive(Clone, Debug)]
 struct Piece {
@@ -375,6 +380,8 @@ struct Lines {
     text: String,
     /// Newlines so far.
     count: u32,
+    /// Whether the line that is being written is a marker, which swallows all behind it.
+    marked: bool,
 }
 
 impl Lines {
@@ -383,6 +390,7 @@ impl Lines {
         self.go_to(line);
         if self.text.is_empty() || self.text.ends_with('\n') {
             self.text.push_str(text);
+            self.marked = true;
         }
     }
 
@@ -391,6 +399,9 @@ impl Lines {
             return;
         }
         self.go_to(line);
+        if self.marked {
+            self.go_to(self.count + 2);
+        }
         let begins = self.text.is_empty() || self.text.ends_with('\n');
         self.text.push_str(if begins { "\t" } else { "; " });
         self.text.push_str(text);
@@ -402,6 +413,7 @@ impl Lines {
         while self.count + 1 < line {
             self.text.push('\n');
             self.count += 1;
+            self.marked = false;
         }
     }
 }

@@ -184,7 +184,8 @@ fn moved(mnemonic: &str, operands: &str) -> Option<String> {
         |operand: &str| gpr(operand.strip_prefix('%')?).filter(|register| register.width == 8);
     let mut parts = split_operands(operands).map(whole);
     let (from, to) = (parts.next()??, parts.next()??);
-    if !matches!(mnemonic, "mov" | "movq") || parts.next().is_some() {
+    let stack = [from.number, to.number].contains(&number::RSP);
+    if !matches!(mnemonic, "mov" | "movq") || parts.next().is_some() || stack {
         return None;
     }
     match (
@@ -292,6 +293,8 @@ crowded:
         movq %rsi, %r14
         movl $7, %r15d
         movl $3, %ecx
+        movq %rsp, %r11
+        subq %rsp, %r11
         leaq (%rdi,%r15,2), %r11
         movq $3, %r8
         movq $4, %r9

@@ -8,11 +8,13 @@
 //! next:   movq %rdi, %rax                .popsection
 //!                                next:   movq %rdi, %rax
 //! ```
-//! Only what control does not reach is moved, and only what begins with a label: the code can name it in no other way.
+//! Only what control does not reach is moved, and only if there is a label in it, by which the code can name it, or if it is
+//! text, which nobody reads.
 //! A distance between a table and code is no number any more, and the assembler refuses it.
 
 use super::{Lines, behind_labels, first_word};
 use crate::lexer::{self, symbol_length};
+use crate::operand::integer;
 use crate::table::{self, DirectiveClass};
 use std::collections::HashSet;
 
@@ -27,8 +29,9 @@ pub(crate) fn moved(source: &str) -> Option<String> {
         entered: entered(&pieces),
         ..Mover::default()
     };
-    for (line, text) in pieces {
-        mover.piece(line, text);
+    for (at, (line, text)) in pieces.iter().enumerate() {
+        let (_, behind) = pieces.split_at(at);
+        mover.piece(*line, text, behind);
     }
     mover.close();
     mover.found.then(|| {
@@ -52,6 +55,36 @@ fn entered<'t>(pieces: &[(u32, &'t str)]) -> HashSet<&'t str> {
     entered
 }
 
+/// Whether a table that begins without a label has one further on, with data behind it.
+fn has_label(pieces: &[(u32, &str)]) -> bool {
+    let mut labelled = false;
+    for (_, text) in pieces {
+        let rest = behind_labels(text);
+        labelled |= rest.len() < text.len();
+        let (name, _) = first_word(rest);
+        match table::directive(name) {
+            Some(DirectiveClass::Data) if labelled => return true,
+            Some(DirectiveClass::Data | DirectiveClass::Align) => {}
+            _ if name.is_empty() || matches!(name, ".type" | ".globl" | ".hidden") => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Whether bytes are text that ends with a zero.
+fn is_text(datum: &str) -> bool {
+    let (name, arguments) = first_word(datum);
+    if name != ".byte" {
+        return matches!(name, ".ascii" | ".asciz" | ".string");
+    }
+    let values: Option<Vec<i64>> = arguments.split(',').map(|it| integer(it.trim())).collect();
+    let Some([text @ .., 0]) = values.as_deref() else {
+        return false;
+    };
+    text.len() >= 8 && text.iter().all(|value| (0x20..0x7f).contains(value))
+}
+
 #[derive(Default)]
 struct Mover<'t> {
     entered: HashSet<&'t str>,
@@ -71,12 +104,16 @@ struct Mover<'t> {
 }
 
 impl<'t> Mover<'t> {
-    fn piece(&mut self, line: u32, text: &'t str) {
+    fn piece(&mut self, line: u32, text: &'t str, behind: &[(u32, &str)]) {
         if text.is_empty() {
             return;
         }
         if text.starts_with('#') {
-            return self.lines.marker(line, text);
+            match self.waiting.is_empty() {
+                true => self.lines.marker(line, text),
+                false => self.waiting.push((line, text)),
+            }
+            return;
         }
         let mut rest = text;
         loop {
@@ -105,7 +142,7 @@ impl<'t> Mover<'t> {
             }
             _ if name.starts_with('.') => match table::directive(name) {
                 Some(DirectiveClass::Align) => self.waiting.push((line, rest)),
-                Some(DirectiveClass::Data) => self.datum(line, rest),
+                Some(DirectiveClass::Data) => self.datum(line, rest, behind),
                 _ => {
                     self.close();
                     self.section(name, arguments);
@@ -121,8 +158,9 @@ impl<'t> Mover<'t> {
         }
     }
 
-    fn datum(&mut self, line: u32, text: &'t str) {
+    fn datum(&mut self, line: u32, text: &'t str, behind: &[(u32, &str)]) {
         let labelled = self.waiting.iter().any(|(_, text)| text.ends_with(':'));
+        let labelled = labelled || is_text(text) || has_label(behind);
         if !self.open && !self.elsewhere && !self.reached && labelled {
             self.open = true;
             self.found = true;
@@ -163,7 +201,10 @@ impl<'t> Mover<'t> {
 
     fn flush(&mut self) {
         for (line, text) in std::mem::take(&mut self.waiting) {
-            self.lines.put(line, text);
+            match text.starts_with('#') {
+                true => self.lines.marker(line, text),
+                false => self.lines.put(line, text),
+            }
         }
     }
 
@@ -212,9 +253,11 @@ second:
         jmp 2f
         .align 32
 .Lmask: .quad 1, 2, 3
+        # Read by the second line.
         .long 4
         .long 5
 .Lother:
+        # One label, one comment.
         .quad 100
         .asciz "written by hand"
         .align 16
@@ -274,12 +317,25 @@ table:  .byte 7, 0, 0, 0
     }
 
     #[test]
+    fn text_and_tables_with_a_label_further_on_are_moved() {
+        for source in [
+            "\tret\n\t.byte 72,97,108,108,111,32,72,97,0\n",
+            "\tret\n\t.align 256\n\t.long 1,2\nk:\t.long 3\n\t.long 4\n",
+        ] {
+            let text = moved(source).expect(source);
+            assert!(text.contains("\t.pushsection .rodata"), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_reached_or_has_no_label_stays() {
         for source in [
             "f:\tnop\n\t.long 1\n",
             "\tret\n\t.long 1\n",
             "\tjmp f\nf:\t.long 1\n",
             "\t.type f, @function\nf:\t.long 1\n",
+            "\tret\n\t.byte 72,97,108,108,111,32,72,97\n",
+            "\tret\n\t.long 1\nf:\tnop\n",
             "\tret\n1:\t.long 1\n",
             "\t.data\nd:\t.long 1\n",
             "\t.section .rodata\nd:\t.long 1\n\t.text\n\tret\n",

@@ -1,6 +1,6 @@
 //! What is expanded assembles to the bytes that gas makes of the source itself.
 
-use super::expand;
+use super::{Lines, expand};
 use std::path::Path;
 use std::process::Command;
 
@@ -199,6 +199,15 @@ i = i + 1
 fn lines_stay_where_they_are() {
     let text = agrees(".macro two\n\tnop\n\tnop\n.endm\n# 5 \"a.S\"\n\ttwo # twice\n\tret\n");
     assert_eq!(text, "\n\n\n\n# 5 \"a.S\"\n\tnop; nop\n\tret\n");
+}
+
+#[test]
+fn what_stands_behind_a_comment_is_not_swallowed() {
+    let mut lines = Lines::default();
+    lines.marker(2, "# words");
+    lines.put(1, "nop");
+    lines.put(2, "ret");
+    assert_eq!(lines.text, "\n# words\n\tnop; ret");
 }
 
 #[test]
