@@ -37,6 +37,7 @@ test: setup       ## run every test there is
 	target/release/conformance csmith --levels O2 --count 5
 	target/release/conformance suites --quick
 	target/release/conformance crates --quick
+	target/release/conformance libstdcxx --every 500
 
 package:          ## the crates as they are published, each built from its own package alone (asks the registry's index)
 	@scripts/package
@@ -50,6 +51,7 @@ conformance: setup  ## foreign tests, whole: gcc's torture tests, 200 random pro
 	target/release/conformance crates
 	@mkdir -p build
 	target/release/conformance csmith --levels O0,O1,O2,O3 --state build/csmith
+	target/release/conformance libstdcxx --state build/libstdcxx.state
 	target/release/conformance torture --state build/torture.state
 	target/release/conformance torture --state build/torture-word.state --protections word-write,word-read-write
 

@@ -12,6 +12,7 @@ mod build;
 mod crates;
 mod csmith;
 mod expect;
+mod libstdcxx;
 mod pool;
 mod process;
 mod progress;
@@ -40,6 +41,8 @@ enum Suite {
     Csmith(csmith::Options),
     /// Test suites of real libraries, built by their own build systems.
     Suites(suites::Options),
+    /// libstdc++'s own tests, from gcc's sources.
+    Libstdcxx(libstdcxx::Options),
     /// Ten crates from crates.io, built and timed natively and in a domain.
     Rust(rust::Options),
     /// The own tests of those crates, natively and in a domain.
@@ -97,6 +100,7 @@ fn run(mut suite: Suite) -> anyhow::Result<bool> {
         Suite::Torture(options) => &mut options.common.tested,
         Suite::Csmith(options) => &mut options.common.tested,
         Suite::Suites(options) => &mut options.tested,
+        Suite::Libstdcxx(options) => &mut options.tested,
         Suite::Rust(options) => &mut options.tested,
         Suite::Crates(options) => &mut options.tested,
     };
@@ -107,6 +111,7 @@ fn run(mut suite: Suite) -> anyhow::Result<bool> {
         Suite::Torture(options) => torture::run(&options),
         Suite::Csmith(options) => csmith::run(&options),
         Suite::Suites(options) => suites::run(&options),
+        Suite::Libstdcxx(options) => libstdcxx::run(&options),
         Suite::Rust(options) => rust::run(&options),
         Suite::Crates(options) => crates::run(&options),
     }

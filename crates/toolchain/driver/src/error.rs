@@ -75,6 +75,15 @@ pub enum DriverError {
         /// What the compiler says of itself.
         found: String,
     },
+    /// The library of coverage and profiles fits one release of gcc alone.
+    #[error(
+        "coverage and profiles are written for gcc 12 alone, and this is gcc {found}; install gcc-12, or name it in \
+         MULLION_CC"
+    )]
+    OtherGcc {
+        /// What the compiler says of itself.
+        found: String,
+    },
     /// There is no back end that keeps registers free for clang's programs.
     #[error(
         "the back end of LLVM 23 (llc) is not there, which keeps the rewriter's registers free; \

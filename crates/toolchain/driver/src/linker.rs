@@ -34,6 +34,9 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
         arguments = shared::for_image(arguments);
         None
     };
+    if needed.is_none() {
+        with_profiles(&mut arguments)?;
+    }
     arguments.push("-o".into());
     arguments.push(temporary.clone().into());
     let success = with_library(&mut arguments)?;
@@ -76,6 +79,17 @@ fn output_of(arguments: &mut Vec<OsString>) -> PathBuf {
         }
     }
     output
+}
+
+/// Has the library of coverage and profiles, which gcc names if its options ask for one, found in the sysroot.
+fn with_profiles(arguments: &mut [OsString]) -> Result<(), DriverError> {
+    if arguments.iter().any(|argument| argument == "-lgcov") {
+        let library = sysroot::profiles(&assembler::options_from_environment()?)?;
+        for name in arguments.iter_mut().filter(|name| *name == "-lgcov") {
+            *name = library.clone().into();
+        }
+    }
+    Ok(())
 }
 
 /// Runs the real linker; whether it succeeded. A program that asks for more of the C++ library than is built at first gets the

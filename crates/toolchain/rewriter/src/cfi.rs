@@ -6,6 +6,7 @@
 //! return address, which the data stack does not hold, lies at `(%rsp)`.
 
 use crate::operand::integer;
+use crate::written::constant;
 use std::fmt::Write;
 
 /// How the canonical frame address is found.
@@ -63,7 +64,7 @@ impl Tracker {
                 _ => return false,
             },
             ".cfi_def_cfa_offset" | ".cfi_adjust_cfa_offset" => {
-                match (integer(first), self.current) {
+                match (constant(first), self.current) {
                     (Some(value), Cfa::Register(register, offset)) => {
                         let base = if name == ".cfi_adjust_cfa_offset" {
                             offset

@@ -82,6 +82,24 @@ pub(crate) fn split<'a>(
     source: &'a str,
     mut sink: impl FnMut(Statement<'a>),
 ) -> Result<(), Unfinished> {
+    pieces(source, |line, text| match text.starts_with('#') {
+        true => sink(Statement {
+            line,
+            kind: StatementKind::Marker(text),
+        }),
+        false => statement(text, line, &mut sink),
+    })
+}
+
+/// The same without a look into the statements: each has its line and its text, which begins with `#` for a marker alone.
+/// Empty ones are among them.
+///
+/// # Errors
+/// When a string does not end.
+pub(crate) fn pieces<'a>(
+    source: &'a str,
+    mut sink: impl FnMut(u32, &'a str),
+) -> Result<(), Unfinished> {
     let mut line = 1;
     let mut rest = source;
     while !rest.is_empty() {
@@ -89,10 +107,7 @@ pub(crate) fn split<'a>(
         let (text, next) = (&rest[..end], rest.get(end + 1..).unwrap_or(""));
         let trimmed = text.trim_start_matches([' ', '\t', '\r']);
         if trimmed.starts_with('#') {
-            sink(Statement {
-                line,
-                kind: StatementKind::Marker(trimmed.trim_end()),
-            });
+            sink(line, trimmed.trim_end());
         } else if trimmed.starts_with('/') {
             // gas: a line that starts with a slash is a comment.
         } else if trimmed
@@ -104,7 +119,7 @@ pub(crate) fn split<'a>(
             rest = &rest[used..];
             continue;
         } else {
-            statement(trimmed, line, &mut sink);
+            sink(line, trimmed);
         }
         line += 1;
         rest = next;
@@ -124,7 +139,7 @@ fn memchr_newline(text: &str) -> usize {
 fn split_hard<'a>(
     text: &'a str,
     first: u32,
-    sink: &mut impl FnMut(Statement<'a>),
+    sink: &mut impl FnMut(u32, &'a str),
 ) -> Result<usize, Unfinished> {
     let bytes = text.as_bytes();
     let mut line = first;
@@ -133,7 +148,7 @@ fn split_hard<'a>(
     while at < bytes.len() {
         match bytes[at] {
             b'\n' => {
-                statement(&text[start..at], start_line, sink);
+                sink(start_line, blank_trimmed(&text[start..at]));
                 return Ok(at + 1);
             }
             b'"' => at = string_end(bytes, at, &mut line).ok_or(Unfinished(first))?,
@@ -145,19 +160,23 @@ fn split_hard<'a>(
                 }
             }
             b';' => {
-                statement(&text[start..at], start_line, sink);
+                sink(start_line, blank_trimmed(&text[start..at]));
                 at += 1;
                 (start, start_line) = (at, line);
             }
             b'#' => {
-                statement(&text[start..at], start_line, sink);
+                sink(start_line, blank_trimmed(&text[start..at]));
                 return Ok(text.len().min(at + memchr_newline(&text[at..]) + 1));
             }
             _ => at += 1,
         }
     }
-    statement(&text[start.min(text.len())..], start_line, sink);
+    sink(start_line, blank_trimmed(&text[start.min(text.len())..]));
     Ok(text.len())
+}
+
+fn blank_trimmed(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\r'])
 }
 
 /// The index behind the string that starts at `at`.
@@ -178,7 +197,7 @@ fn string_end(bytes: &[u8], mut at: usize, line: &mut u32) -> Option<usize> {
 
 /// One statement without comments: its labels first, then what they label.
 fn statement<'a>(text: &'a str, line: u32, sink: &mut impl FnMut(Statement<'a>)) {
-    let mut text = text.trim_matches([' ', '\t', '\r']);
+    let mut text = blank_trimmed(text);
     while !text.is_empty() {
         let name = symbol_length(text);
         let after = text[name..].trim_start_matches([' ', '\t']);

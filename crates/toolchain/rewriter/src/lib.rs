@@ -32,10 +32,12 @@ mod stack;
 mod table;
 mod unit;
 mod width;
+mod written;
 
 pub use mullion_abi::Protection;
 pub use mullion_word_abi::Protection as WordProtection;
 
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// How confined accesses reach the window's base (`docs/window.md`, "Data accesses").
@@ -301,11 +303,29 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
             return empty;
         }
     };
+    let source = match written::expand(&source) {
+        Ok(Some(expanded)) => Cow::Owned(expanded),
+        Ok(None) => source,
+        Err(refusal) => {
+            refusals.push(refusal);
+            return empty;
+        }
+    };
     let mut unit = parser::parse(&source, refusals);
-    let named = spelled::by_name(&source, &unit.bytes);
-    if let Some(named) = &named {
+    // Bytes first: they may name registers, too.
+    let named = spelled::by_name(&source, &unit);
+    let text = named.as_deref().unwrap_or(&source);
+    let replaced = written::registers::replaced(text);
+    let text = replaced.as_deref().unwrap_or(text);
+    if named.is_some() || replaced.is_some() {
         refusals.clear();
-        unit = parser::parse(named, refusals);
+        unit = parser::parse(text, refusals);
+    }
+    let tables = refusals.iter().any(|it| it.reason == Reason::DataInCode);
+    let moved = tables.then(|| written::tables::moved(text)).flatten();
+    if let Some(moved) = &moved {
+        refusals.clear();
+        unit = parser::parse(moved, refusals);
     }
     if !refusals.is_empty() {
         return empty;

@@ -280,12 +280,13 @@ impl<'a, 'r> Parser<'a, 'r> {
     fn data(&mut self, line: u32, name: &'a str, arguments: &'a str) {
         let section = &self.unit.sections[self.section];
         if section.executable {
-            if name == ".byte" {
+            if crate::spelled::width(name).is_some() {
                 let place = self.unit.items.len();
                 self.unit.bytes.push(Bytes {
                     name,
                     arguments,
                     place,
+                    section: self.section,
                 });
             }
             return self.refuse(line, name, Reason::DataInCode);
@@ -450,7 +451,11 @@ impl<'a, 'r> Parser<'a, 'r> {
             cfa: self.cfa.current(),
             arguments: self.cfa.arguments(),
         };
-        check(&instruction)?;
+        // What the rewriter's own registers are in goes on all the same: whoever reads bytes asks what stands before.
+        let checked = check(&instruction);
+        if checked.is_err_and(|reason| reason != Reason::ReservedRegister) {
+            return checked;
+        }
         if direct {
             instruction.target = self.branch_target(&instruction)?;
         }
@@ -461,7 +466,7 @@ impl<'a, 'r> Parser<'a, 'r> {
         }
         self.item(line, Item::Instruction(self.unit.instructions.len()));
         self.unit.instructions.push(instruction);
-        Ok(())
+        checked
     }
 
     fn branch_target(&mut self, instruction: &Instruction<'a>) -> Result<Option<LabelId>, Reason> {

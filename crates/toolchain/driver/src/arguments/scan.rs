@@ -88,6 +88,10 @@ const REFUSED: &[(&str, &str)] = &[
         "transactions are not allowed in a domain; leave the option out",
     ),
     (
+        "-pg",
+        "a domain has no timer that could sample it; use --coverage, or perf on the host",
+    ),
+    (
         "-static-libasan",
         "the sanitizers' run time does not live in a domain",
     ),

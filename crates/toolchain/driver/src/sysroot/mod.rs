@@ -20,11 +20,14 @@ mod build;
 mod builtins;
 mod cxx;
 mod embedded;
+mod gcc;
+mod gcov;
 mod musl;
 mod pure;
 mod whole;
 
 pub(crate) use build::entries;
+pub(crate) use gcov::prepare as profiles;
 pub(crate) use pure::HEAP;
 pub(crate) use whole::prepare as whole_cxx;
 

@@ -8,7 +8,7 @@
 //! `sysroot/cxx/src` stays: exceptions, types, memory, containers. So files of gcc's that define the same are left out.
 
 use super::build::{self, Unit};
-use super::{Sysroot, cxx, embedded, key_of, lock, place_of};
+use super::{Sysroot, cxx, embedded, gcc, key_of, lock, place_of};
 use crate::{DriverError, tools};
 use mullion_fetch::Lock;
 use mullion_rewriter::Options;
@@ -16,12 +16,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The archive.
 const PRODUCT: &str = "libstdc++-whole.a";
-/// The release whose headers the sources fit.
-const RELEASE: &str = "12";
+/// Its name in messages.
+const WHAT: &str = "the whole C++ library";
 
 /// What of gcc's archive is unpacked.
 const PARTS: &[&str] = &[
@@ -135,23 +134,7 @@ const SOURCES: &[Part] = &[
 /// # Errors
 /// Another release of g++, no sources, a step that failed, a full disk.
 pub(crate) fn prepare(options: &Options) -> Result<PathBuf, DriverError> {
-    let sysroot = Sysroot::prepare(options)?;
-    let mut place = sysroot.library().into_os_string();
-    place.push("-cxx");
-    let place = PathBuf::from(place);
-    if !place.is_dir() {
-        let parent = place.parent().unwrap_or(Path::new("."));
-        let text = text(&sysroot)?;
-        let _guard = lock(parent)?;
-        if !place.is_dir() {
-            let work =
-                tempfile::tempdir_in(parent).map_err(|cause| DriverError::io(parent, cause))?;
-            let texts = build::texts_of(&text)?;
-            build::assemble("the whole C++ library", &texts, options, work.path())?;
-            tools::publish(work, &place)?;
-        }
-    }
-    Ok(place.join(PRODUCT))
+    gcc::archive(options, "cxx", WHAT, text).map(|place| place.join(PRODUCT))
 }
 
 /// The directory with the assembler text.
@@ -159,9 +142,7 @@ fn text(sysroot: &Sysroot) -> Result<PathBuf, DriverError> {
     let known = Lock::parse(embedded::text("sources.toml").unwrap_or_default())?;
     let source = known.source("libstdc++")?;
     let cxx = tools::compiler("MULLION_CXX", "g++");
-    let found = tools::step(Command::new(&cxx).arg("-dumpversion"))?;
-    let found = String::from_utf8_lossy(&found).trim().to_owned();
-    if found.split('.').next() != Some(RELEASE) {
+    if let Some(found) = gcc::other_release(&cxx)? {
         return Err(DriverError::OtherCxx { found });
     }
 
@@ -170,6 +151,7 @@ fn text(sysroot: &Sysroot) -> Result<PathBuf, DriverError> {
     for text in [
         include_str!("whole.rs"),
         include_str!("cxx.rs"),
+        include_str!("gcc.rs"),
         include_str!("../compiler.rs"),
     ] {
         text.hash(&mut hash);
@@ -197,7 +179,7 @@ fn text(sysroot: &Sysroot) -> Result<PathBuf, DriverError> {
 /// Compiles everything.
 fn compile(sysroot: &Sysroot, tree: &Path, place: &Path, done: &Path) -> Result<(), DriverError> {
     let scratch = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
-    unpack(tree, scratch.path())?;
+    gcc::unpack(tree, scratch.path(), PARTS)?;
     // What gcc's configure script would write: files are 64 bits long anyway.
     let generated = scratch.path().join("generated/bits");
     fs::create_dir_all(&generated).map_err(|cause| DriverError::io(&generated, cause))?;
@@ -211,24 +193,8 @@ fn compile(sysroot: &Sysroot, tree: &Path, place: &Path, done: &Path) -> Result<
     }
     let work = tempfile::tempdir_in(place).map_err(|cause| DriverError::io(place, cause))?;
     let gcc = tools::compiler("MULLION_CC", "gcc");
-    build::compile(&gcc, "the whole C++ library", &units, &system, work.path())?;
+    build::compile(&gcc, WHAT, &units, &system, work.path())?;
     tools::publish(work, done)
-}
-
-/// Debian's archive holds gcc's own.
-fn unpack(tree: &Path, scratch: &Path) -> Result<(), DriverError> {
-    let inner = build::entries(tree)?.into_iter().find(|file| {
-        let name = build::file_name(file);
-        name.starts_with("gcc-") && name.contains(".tar")
-    });
-    let inner = inner.ok_or_else(|| DriverError::Step {
-        command: format!("unpack {}", tree.display()),
-        said: "there is no archive of gcc in it".to_owned(),
-    })?;
-    let mut tar = Command::new("tar");
-    tar.arg("-xf").arg(inner).arg("-C").arg(scratch);
-    tar.args(["--strip-components=1", "--no-same-owner", "--wildcards"]);
-    tools::step(tar.args(PARTS)).map(drop)
 }
 
 fn units(sysroot: &Sysroot, scratch: &Path) -> Result<Vec<Unit>, DriverError> {

@@ -2,6 +2,7 @@
 	.text
 f:
 	syscall
+#APP
 	movl	%r11d, %eax
 	movq	%rax, %r14
 	movl	%eax, %esp
@@ -12,7 +13,7 @@ f:
 	vpgatherdd	%ymm0, (%rax,%ymm1,4), %ymm2
 	btl	%eax, (%rdi)
 	.byte	0x0f, 0x05
-	.macro	m
+	.altmacro
 	.unknown
 	jmp	f+4
 	jmp	.
@@ -27,26 +28,26 @@ f:
 	.intel_syntax noprefix
 #### refused
 input.s:3: not an instruction that an extension may use, or not with these operands: `syscall`
-input.s:4: the registers r11, r14 and r15 are reserved: `movl	%r11d, %eax`
-input.s:5: the registers r11, r14 and r15 are reserved: `movq	%rax, %r14`
-input.s:6: only the whole 64-bit stack pointer can be moved: `movl	%eax, %esp`
-input.s:7: not an instruction that an extension may use, or not with these operands: `pushfq`
-input.s:8: not an instruction that an extension may use, or not with these operands: `popfq`
-input.s:9: not an instruction that an extension may use, or not with these operands: `xlatb`
-input.s:10: not an instruction that an extension may use, or not with these operands: `maskmovdqu	%xmm0, %xmm1`
-input.s:11: an address register that is not a general register (gathers are not supported): `vpgatherdd	%ymm0, (%rax,%ymm1,4), %ymm2`
-input.s:12: a bit string in memory cannot be confined; load the word first: `btl	%eax, (%rdi)`
-input.s:13: data in an executable section cannot be checked; move it to a data section, or write the instruction by name: `.byte`
-input.s:14: macros are not expanded: run the assembler text through gcc -S or write it out: `.macro`
-input.s:15: unknown directive: `.unknown`
-input.s:16: a branch goes to a symbol or a local label only: `jmp	f+4`
-input.s:17: a branch goes to a symbol or a local label only: `jmp	.`
-input.s:18: a register that extensions may not use: `movw	%ax, %fs`
-input.s:19: this prefix does not go with this instruction: `lock movl	%eax, (%rdi)`
-input.s:20: not an instruction that an extension may use, or not with these operands: `loop	f`
-input.s:21: not an instruction that an extension may use, or not with these operands: `enter	$16, $0`
-input.s:22: not an instruction that an extension may use, or not with these operands: `ret	$8`
-input.s:23: no section to go back to: `.popsection`
-input.s:24: a register that extensions may not use: `mov	%cr0, %rax`
-input.s:25: no such scale: `movq	%rax, 4(%rax,%rbx,3)`
-input.s:26: only AT&T syntax is read: `.intel_syntax`
+input.s:5: the registers r11, r14 and r15 are reserved: `movl	%r11d, %eax`
+input.s:6: the registers r11, r14 and r15 are reserved: `movq	%rax, %r14`
+input.s:7: only the whole 64-bit stack pointer can be moved: `movl	%eax, %esp`
+input.s:8: not an instruction that an extension may use, or not with these operands: `pushfq`
+input.s:9: not an instruction that an extension may use, or not with these operands: `popfq`
+input.s:10: not an instruction that an extension may use, or not with these operands: `xlatb`
+input.s:11: not an instruction that an extension may use, or not with these operands: `maskmovdqu	%xmm0, %xmm1`
+input.s:12: an address register that is not a general register (gathers are not supported): `vpgatherdd	%ymm0, (%rax,%ymm1,4), %ymm2`
+input.s:13: a bit string in memory cannot be confined; load the word first: `btl	%eax, (%rdi)`
+input.s:14: data in an executable section cannot be checked; move it to a data section, or write the instruction by name: `.byte`
+input.s:15: only the plain form of macros is expanded: `.altmacro`
+input.s:16: unknown directive: `.unknown`
+input.s:17: a branch goes to a symbol or a local label only: `jmp	f+4`
+input.s:18: a branch goes to a symbol or a local label only: `jmp	.`
+input.s:19: a register that extensions may not use: `movw	%ax, %fs`
+input.s:20: this prefix does not go with this instruction: `lock movl	%eax, (%rdi)`
+input.s:21: not an instruction that an extension may use, or not with these operands: `loop	f`
+input.s:22: not an instruction that an extension may use, or not with these operands: `enter	$16, $0`
+input.s:23: not an instruction that an extension may use, or not with these operands: `ret	$8`
+input.s:24: no section to go back to: `.popsection`
+input.s:25: a register that extensions may not use: `mov	%cr0, %rax`
+input.s:26: no such scale: `movq	%rax, 4(%rax,%rbx,3)`
+input.s:27: only AT&T syntax is read: `.intel_syntax`

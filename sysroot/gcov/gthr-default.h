@@ -1,0 +1,1 @@
+#include "gthr-posix.h"
