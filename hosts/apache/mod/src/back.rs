@@ -28,7 +28,7 @@ extern "C" fn stand<const PLACE: usize>(
     k: u64,
     l: u64,
 ) -> u64 {
-    call(PLACE, [a, b, c, d, e, f, g, h, i, j, k, l])
+    call(PLACE, &[a, b, c, d, e, f, g, h, i, j, k, l])
 }
 
 static STANDS: Slots<Wide> = slots!(stand);
@@ -91,9 +91,11 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
     Ok(slots::at(&STANDS, place) as u64)
 }
 
-fn call(place: usize, arguments: [u64; WIDE]) -> u64 {
+/// What all of [`STANDS`] do. There are as many of those as slots, so each is this call and nothing more.
+#[inline(never)]
+extern "C" fn call(place: usize, arguments: &[u64; WIDE]) -> u64 {
     match SLOTS.get(place).and_then(OnceLock::get) {
-        Some(slot) => slot.call(arguments),
+        Some(slot) => slot.call(*arguments),
         None => 0,
     }
 }

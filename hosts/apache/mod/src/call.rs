@@ -11,7 +11,13 @@ use crate::walled::Answer;
 use std::sync::OnceLock;
 
 extern "C" fn import<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
-    mediate(|frame| mediated(frame, PLACE, [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0]))
+    imported(PLACE, &[a, b, c, d, e, f])
+}
+
+/// What all of [`IMPORTS`] do. There are as many of those as rows, so each is this call and nothing more.
+#[inline(never)]
+extern "C" fn imported(place: usize, &[a, b, c, d, e, f]: &[u64; 6]) -> u64 {
+    mediate(|frame| mediated(frame, place, [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0]))
 }
 
 static IMPORTS: Slots = slots!(import);
@@ -30,10 +36,15 @@ extern "C" fn cross<const PLACE: usize>(
     k: u64,
     l: u64,
 ) -> u64 {
-    let arguments = [a, b, c, d, e, f, g, h, i, j, k, l];
-    mediate(|frame| match &table().rows[PLACE] {
-        row if row.way == Way::Cross => crate::partners::cross(frame, row.name, arguments),
-        _ => mediated(frame, PLACE, arguments),
+    crossed(PLACE, &[a, b, c, d, e, f, g, h, i, j, k, l])
+}
+
+/// What all of [`CROSS`] do.
+#[inline(never)]
+extern "C" fn crossed(place: usize, arguments: &[u64; WIDE]) -> u64 {
+    mediate(|frame| match &table().rows[place] {
+        row if row.way == Way::Cross => crate::partners::cross(frame, row.name, *arguments),
+        _ => mediated(frame, place, *arguments),
     })
 }
 

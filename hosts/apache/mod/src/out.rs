@@ -4,7 +4,7 @@
 use crate::call::{checked, mediate};
 use crate::interface::{Answer as Result_, Back, Param, param};
 use crate::rings::{self, Of};
-use crate::slots::{self, COUNT, STACKED, Slots, Wide, slots};
+use crate::slots::{self, COUNT, STACKED, Slots, WIDE, Wide, slots};
 use crate::walled::{Answer, Walled, lock};
 use mullion_word_runtime::FunctionPolicy;
 use std::collections::HashMap;
@@ -33,15 +33,24 @@ extern "C" fn out<const PLACE: usize>(
     k: u64,
     l: u64,
 ) -> u64 {
-    mediate(|frame| match OUTS[PLACE].get() {
-        Some(Slot { of: Some(of), .. }) => rings::call(frame, *of, [a, b, c, d, e, f]),
+    called(PLACE, &[a, b, c, d, e, f, g, h, i, j, k, l])
+}
+
+/// What all of [`STANDS`] do. There are as many of those as slots, so each is this call and nothing more.
+#[inline(never)]
+extern "C" fn called(place: usize, arguments: &[u64; WIDE]) -> u64 {
+    mediate(|frame| match OUTS[place].get() {
+        Some(Slot { of: Some(of), .. }) => {
+            let [a, b, c, d, e, f, ..] = *arguments;
+            rings::call(frame, *of, [a, b, c, d, e, f])
+        }
         Some(slot) => checked(
             frame,
             &slot.name,
             &slot.params,
             slot.answer,
             slot.real,
-            [a, b, c, d, e, f, g, h, i, j, k, l],
+            *arguments,
         ),
         None => Err("no function of the host".to_owned()),
     })
