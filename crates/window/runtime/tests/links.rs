@@ -246,6 +246,7 @@ fn a_domain_that_another_one_calls_is_busy() {
 #[test]
 fn the_last_who_leaves_gives_an_unloaded_domain_up() {
     let program = Program::new(PROGRAM);
+    let mut called = 0;
     for round in 0..200 {
         let (one, two) = (load(&program), load(&program));
         let options = LinkOptions {
@@ -254,19 +255,33 @@ fn the_last_who_leaves_gives_an_unloaded_domain_up() {
         };
         link(&one, &two, "add", options);
         let window = two.domain.memory().base();
+        let begin = std::sync::Barrier::new(4);
         std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| while one.call("through", &[1, 2]).unwrap().integer != 7 {});
-            }
-            for _ in 0..round % 20 {
-                std::thread::yield_now();
+            let call = || {
+                begin.wait();
+                let calls = || one.call("through", &[1, 2]).unwrap().integer;
+                std::iter::repeat_with(calls)
+                    .take_while(|&sum| sum != 7)
+                    .count()
+            };
+            let threads = [(); 3].map(|()| scope.spawn(call));
+            begin.wait();
+            // Another moment in each round; to yield would wait for the others' whole slices of time.
+            for _ in 0..round % 20 * 50 {
+                std::hint::spin_loop();
             }
             drop(two);
+            called += threads
+                .map(|thread| thread.join().unwrap())
+                .into_iter()
+                .sum::<usize>();
         });
         // The calling one, which has the link, is still there.
         let next = load(&program);
         assert_eq!(next.domain.memory().base(), window, "round {round}");
     }
+    assert!(called > 0, "nobody was in it");
+    println!("{called} calls");
 }
 
 #[test]
