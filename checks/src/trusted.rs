@@ -125,8 +125,10 @@ pub const BESIDE: &[Beside] = &[
     },
     Beside {
         folder: "crates/window/report",
-        reason: "The run time makes its values when it has decided already. It calls functions of them only to count, in a \
-            meter that hosts read and the run time never asks. A fault tells a host the wrong reason or figure.",
+        reason: "The run time makes its values when it has decided already. It calls functions of them to count, in a meter \
+            that hosts read and the run time never asks. When a call has ended by a fault, the host's answer is what \
+            these functions say of it; they ask by references that they cannot write through, and the domain has ended \
+            whatever they say. A fault tells a host the wrong reason or figure.",
         built_from: Some(&["libc", "mullion-abi", "mullion-supervisor", "thiserror"]),
         bare: false,
     },

@@ -258,8 +258,8 @@ impl Inner {
     }
 
     fn why(&self, tcb: &Tcb, how: u32) -> NotReturned {
-        let fault = if how == ended::FAULT {
-            tcb.record().explain(tcb, self)
+        let in_gate = if how == ended::FAULT {
+            None
         } else {
             match tcb.end.take().map(|ending| *ending) {
                 Some(Ending::Panic(payload)) => {
@@ -271,11 +271,16 @@ impl Inner {
                     self.end();
                     return Box::new(CallError::Exit(status));
                 }
-                Some(Ending::Fault(cause)) => tcb.record().explain_in_gate(cause, self),
-                None => tcb.record().explain_in_gate(Cause::UnknownGate, self),
+                Some(Ending::Fault(cause)) => Some(cause),
+                None => Some(Cause::UnknownGate),
             }
         };
+        // First of all: what is said of the fault comes from code that is not trusted.
         self.end();
+        let fault = match in_gate {
+            None => tcb.record().explain(tcb, self),
+            Some(cause) => tcb.record().explain_in_gate(cause, self),
+        };
         Box::new(CallError::Fault(Box::new(fault)))
     }
 

@@ -8,7 +8,6 @@ use crate::image::ImageLayout;
 use crate::limits::Limits;
 use crate::memory::{Claimed, Memory};
 use mullion_report::error::Error;
-use mullion_report::fault::Cause;
 
 /// A life begins: all its steps, if they are limited.
 pub(crate) fn grant(limits: &Limits, image: &ImageLayout, memory: &Memory) -> Result<(), Error> {
@@ -26,14 +25,6 @@ pub(crate) fn left(limits: &Limits, image: &ImageLayout, memory: &Memory) -> Opt
     limits.steps?;
     let number = memory.read_u64(place(image, memory)?).ok()?;
     Some(number.cast_signed().try_into().unwrap_or(0))
-}
-
-/// What the trap of a step means.
-pub(crate) fn trap(limits: &Limits, image: &ImageLayout, memory: &Memory) -> Cause {
-    match (limits.steps, left(limits, image, memory)) {
-        (Some(granted), Some(0)) => Cause::StepLimit { granted },
-        _ => Cause::Trap,
-    }
 }
 
 fn place(image: &ImageLayout, memory: &Memory) -> Option<Claimed> {
