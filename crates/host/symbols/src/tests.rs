@@ -11,17 +11,26 @@ fn what_is_no_image_has_no_names() {
     }
 }
 
+/// Whatever this tree's own tests are built with.
 #[test]
-fn this_very_program_knows_its_lines() {
-    let path = std::env::current_exe().expect("a test has a file");
-    let mut symbols = Symbols::new(std::fs::read(path).expect("it can be read"));
+fn a_program_in_rust_has_names_and_lines() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (text, program) = (directory.path().join("a.rs"), directory.path().join("a"));
+    let code = "#[inline(never)]\nfn weigh(x: usize) -> usize {\n    x * 3\n}\nfn main() {\n    println!(\"{}\", weigh(std::env::args().count()));\n}\n";
+    std::fs::write(&text, code).expect("a file");
+    let mut rustc = std::process::Command::new("rustc");
+    rustc.args(["-Cdebuginfo=line-tables-only", "-Copt-level=1"]);
+    let status = rustc.arg(&text).arg("-o").arg(&program).status();
+    assert!(status.expect("rustc starts").success());
+    let mut symbols = Symbols::new(std::fs::read(program).expect("a program"));
     let known = symbols
         .functions()
-        .find(|function| function.name.contains("what_is_no_image_has_no_names"))
-        .expect("a test is a function");
+        .find(|function| function.name.contains("weigh"))
+        .expect("it is a function");
     let found = symbols.find(known.offset);
     let last = found.last().expect("a place");
-    assert!(last.file.as_ref().expect("a file").ends_with("tests.rs"));
+    assert!(last.file.as_ref().expect("a file").ends_with("a.rs"));
+    assert!(matches!(last.line, Some(2 | 3)), "{last:?}");
     assert_eq!(symbols.function_at(known.offset), Some(known.name));
 }
 
