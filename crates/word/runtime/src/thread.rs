@@ -282,6 +282,16 @@ pub(crate) fn in_copy(cores: &[&'static Core]) -> Vec<(&'static Core, Vec<SeatAt
     others.collect()
 }
 
+/// Whether a call of this thread that has not returned is limited in time.
+pub(crate) fn is_limited() -> bool {
+    // SAFETY: `here` is the thread's own, and so is what it points to.
+    let thread = unsafe { (*here()).thread.cast::<Thread>().as_ref() };
+    let mut seats = thread.into_iter().flat_map(|thread| &thread.seats);
+    seats.any(|place| {
+        place.core.limits.time.is_some() && place.seat.depth.load(Ordering::Relaxed) != 0
+    })
+}
+
 /// The calling thread's number for the system.
 fn number() -> i32 {
     // SAFETY: it asks for a number.
