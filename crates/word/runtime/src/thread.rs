@@ -170,7 +170,9 @@ impl Drop for Thread {
 
 impl Place {
     /// The stack waits for the domain's next thread, or goes with the domain.
-    fn leave(self) {
+    fn leave(mut self) {
+        // The host may have ended the thread within a call.
+        self.seat.end_grants();
         let at = SeatAt(&raw const *self.seat);
         self.core
             .keep
