@@ -4,9 +4,12 @@ use environment::{Call, Flow, Shelf, ask_host};
 static LARGEST: Shelf = Shelf::new();
 
 pub fn on_flow(call: &Call, flow: &Flow) {
-    match call.flow(LARGEST.get()) {
-        Some(old) if old.bytes() >= flow.bytes() => {}
-        _ => LARGEST.put(flow.kept()),
+    let is_larger = match call.flow(LARGEST.get()) {
+        Some(old) => flow.bytes() > old.bytes(),
+        None => true,
+    };
+    if is_larger {
+        LARGEST.put(flow.kept());
     }
 }
 

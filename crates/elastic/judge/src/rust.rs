@@ -20,6 +20,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("entries.rs", include_str!("rustc/entries.rs")),
     ("graph.rs", include_str!("rustc/graph.rs")),
     ("loops.rs", include_str!("rustc/loops.rs")),
+    ("order.rs", include_str!("rustc/order.rs")),
     ("closed.rs", include_str!("rustc/closed.rs")),
     ("counted.rs", include_str!("rustc/counted.rs")),
 ];

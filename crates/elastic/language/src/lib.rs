@@ -174,6 +174,9 @@ rules! {
     HigherRanked "higher-ranked" Rust true "`for<...>`" "leave it out";
     TraitObjects "trait-objects" Rust true "trait objects" "use an enum";
     FunctionPointers "function-pointers" Rust true "pointers to functions" "call functions by name, chosen by a `match`";
+    Guards "guards" Rust true "guards of `match`" "write an `if` in the arm";
+    OperandJumps "operand-jumps" Rust true "jumps out of an operand" "give the value a name in a `let` of its own: `let x = y?;`";
+    IndexStatements "index-statements" Rust true "statements in an index" "give the index a name in a `let` of its own";
     RawPointers "raw-pointers" Rust true "raw pointers" "use a reference or an index";
     Closures "closures" Rust true "closures" "write a function";
     OwnMacros "own-macros" Rust true "macros of the program's own" "write a function";
@@ -236,15 +239,18 @@ const CHECKED: [Rule; 12] = [
     Rule::Allocation,
 ];
 
-/// What the known holes in rustc's own rules need, in one form or another (rust-lang/rust#25860, #57893, #84366,
-/// #100051 and their kin).
-const HOLES: [Rule; 6] = [
+/// What the known holes in rustc's own rules need, in one form or another: those of its types (rust-lang/rust#25860, #57893,
+/// #84366, #100051 and their kin), and those of its borrow checker (#160525, #160598, #160599, #161578).
+const HOLES: [Rule; 9] = [
     Rule::OwnTraits,
     Rule::AssociatedTypes,
     Rule::NamedLifetimes,
     Rule::HigherRanked,
     Rule::TraitObjects,
     Rule::FunctionPointers,
+    Rule::Guards,
+    Rule::OperandJumps,
+    Rule::IndexStatements,
 ];
 
 /// Text in trusted source in front of a module, and which names of it the module sees.

@@ -96,6 +96,9 @@ fn a_type_of_rust_closes_known_holes_unless_its_authors_are_trusted() {
         Rule::FunctionPointers,
         Rule::NamedLifetimes,
         Rule::OwnTraits,
+        Rule::Guards,
+        Rule::OperandJumps,
+        Rule::IndexStatements,
     ] {
         assert!(elastic.forbids(rule), "{rule}");
     }

@@ -1,8 +1,8 @@
 //! Copies of the process. Each has the table, the domains and the rights that there were, and from then on its own.
 //!
 //! A copy has one thread: the one that called `fork`. So nobody waits for the others there, and the watchdog begins again
-//! when a call has a limit. While the process is copied nobody changes the table. What calls of other threads were granted ends in
-//! the copy, because these calls never do.
+//! when a call has a limit, or at once if one goes on there. While the process is copied nobody changes the table. What calls
+//! of other threads were granted ends in the copy, because these calls never do.
 //!
 //! Locks of single domains are not taken. Another thread may just then be in a call of one that has something to
 //! decide. Then the copy may wait for ever when it uses that domain. So it is after any `fork` of a process with
@@ -15,13 +15,17 @@ use crate::memory::lock;
 use crate::rights::Decider;
 use crate::world::try_world;
 use crate::{thread, watchdog};
+use mullion_supervisor::DomainId;
 use mullion_word_table::Held;
+use std::collections::HashMap;
 use std::ptr;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// What the thread that copies the process holds meanwhile.
 struct Still {
-    cores: Vec<&'static Core>,
+    /// In the copy, too, the watchdog and the loader find the list.
+    domains: MutexGuard<'static, HashMap<DomainId, &'static Core>>,
     watchdog: watchdog::Held,
     inside: Held<'static>,
     supervisor: Guard<'static, Decider>,
@@ -51,11 +55,12 @@ extern "C" fn before() {
     let Some(world) = try_world() else {
         return;
     };
-    let cores = lock(&world.domains).values().copied().collect();
+    // The list first: nobody waits for it who has one of the others.
+    let domains = lock(&world.domains);
     // In the order in which a revocation takes them.
     let supervisor = world.supervisor_in_copies();
     let still = Still {
-        cores,
+        domains,
         inside: world.inside.hold(),
         watchdog: watchdog::hold(),
         supervisor,
@@ -76,11 +81,12 @@ extern "C" fn behind() {
 extern "C" fn in_copy() {
     if let Some(still) = still() {
         let Still {
-            cores,
+            domains,
             watchdog,
             inside,
             mut supervisor,
         } = still;
+        let cores: Vec<&'static Core> = domains.values().copied().collect();
         watchdog::in_copy(&cores);
         let others = thread::in_copy(&cores);
         drop(watchdog);
@@ -88,6 +94,11 @@ extern "C" fn in_copy() {
         for (core, seats) in others {
             // SAFETY: the seats of threads that are not here. Nobody frees them.
             unsafe { keep::end_in_copy(core, &seats, &mut supervisor) };
+        }
+        drop((supervisor, domains));
+        // A call of this thread goes on, and asks for nothing.
+        if thread::is_limited() {
+            watchdog::begin_again();
         }
     }
 }

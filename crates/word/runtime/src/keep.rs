@@ -356,6 +356,13 @@ fn raise_all(
     Ok(())
 }
 
+impl Seat {
+    /// Its thread ends. So do the calls that have not returned, and what they were granted.
+    pub(crate) fn end_grants(&mut self) {
+        lower_to(&mut self.raised, 0);
+    }
+}
+
 /// Takes what is behind `mark` back.
 fn lower_to(raised: &mut Vec<Raised>, mark: usize) {
     if raised.len() > mark {

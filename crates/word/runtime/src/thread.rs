@@ -170,7 +170,9 @@ impl Drop for Thread {
 
 impl Place {
     /// The stack waits for the domain's next thread, or goes with the domain.
-    fn leave(self) {
+    fn leave(mut self) {
+        // The host may have ended the thread within a call.
+        self.seat.end_grants();
         let at = SeatAt(&raw const *self.seat);
         self.core
             .keep
@@ -280,6 +282,16 @@ pub(crate) fn in_copy(cores: &[&'static Core]) -> Vec<(&'static Core, Vec<SeatAt
         Some((*core, others))
     });
     others.collect()
+}
+
+/// Whether a call of this thread that has not returned is limited in time.
+pub(crate) fn is_limited() -> bool {
+    // SAFETY: `here` is the thread's own, and so is what it points to.
+    let thread = unsafe { (*here()).thread.cast::<Thread>().as_ref() };
+    let mut seats = thread.into_iter().flat_map(|thread| &thread.seats);
+    seats.any(|place| {
+        place.core.limits.time.is_some() && place.seat.depth.load(Ordering::Relaxed) != 0
+    })
 }
 
 /// The calling thread's number for the system.

@@ -69,14 +69,19 @@ pub(crate) fn begin(core: &Core) {
     if core.inner.state.load(Ordering::Relaxed) & state::UNWATCHED == 0 {
         return;
     }
-    if IS_LOST.load(Ordering::Relaxed) && start().is_ok() {
-        IS_LOST.store(false, Ordering::Relaxed);
-    }
+    begin_again();
     // Behind the count: the watchdog says that it sleeps before it looks at the counts.
     fence(Ordering::SeqCst);
     // Whoever finds it asleep wakes it; until it runs, others need not.
     if SLEEPS.load(Ordering::Relaxed) && SLEEPS.swap(false, Ordering::SeqCst) {
         wake();
+    }
+}
+
+/// In a copy of the process, if it has no watchdog yet.
+pub(crate) fn begin_again() {
+    if IS_LOST.load(Ordering::Relaxed) && start().is_ok() {
+        IS_LOST.store(false, Ordering::Relaxed);
     }
 }
 
@@ -112,13 +117,15 @@ fn watch() {
     }
 }
 
-/// All domains with limits. False: another thread has the list, or had it when the process was copied.
+/// All domains with limits. False: another thread has the list.
 fn for_all(act: impl FnMut(&'static Core)) -> bool {
     let Some(world) = try_world() else {
         return true;
     };
-    let Ok(domains) = world.domains.try_lock() else {
-        return false;
+    let domains = match world.domains.try_lock() {
+        Ok(domains) => domains,
+        Err(TryLockError::Poisoned(domains)) => domains.into_inner(),
+        Err(TryLockError::WouldBlock) => return false,
     };
     let all: Vec<&'static Core> = domains
         .values()

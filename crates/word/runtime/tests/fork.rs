@@ -6,7 +6,7 @@ mod module;
 use module::{function, load, module};
 use mullion_supervisor::Permission;
 use mullion_word_runtime::{Domain, Effect, FaultKind, FunctionPolicy, Host, Limits, Policy, Size};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,61 @@ fn a_limit_on_time_holds_in_a_copy() {
     };
     assert_eq!(in_child(child), 1);
     assert_eq!(child(), 1, "and in the process that was copied");
+}
+
+/// The process that [`copy_here`] has made, and 0 there.
+static COPIED: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn copy_here() -> u64 {
+    // SAFETY: no other thread of this process is in a lock that the copy takes.
+    let copy = unsafe { libc::fork() };
+    COPIED.store(copy, Ordering::SeqCst);
+    u64::from(copy == 0)
+}
+
+/// A call that was copied on its way asks for nothing there, and has its limit still.
+#[test]
+fn a_limit_on_time_holds_for_a_call_that_is_copied() {
+    let _alone = alone();
+    let text = "
+    import  copy
+    gate    f
+    call_import copy
+    test    %eax, %eax
+    jz      2f
+1:  jmp     1b
+2:  mov     $1, %eax
+    ret";
+    let limits = Limits {
+        time: Some(Duration::from_millis(30)),
+        ..Limits::default()
+    };
+    // SAFETY: it takes nothing.
+    let policy = unsafe { Policy::new().offer("copy", copy_here as *const () as usize, None) };
+    let (_host, domain) = load("copied", text, policy.limits(limits));
+    let answer = function::<Fn0>(&domain, "f")();
+    let copy = COPIED.load(Ordering::SeqCst);
+    if copy == 0 {
+        let is_late = answer == 0 && domain.take_reports()[0].kind == FaultKind::Time;
+        // SAFETY: the copy ends.
+        unsafe { libc::_exit(is_late.into()) };
+    }
+    assert!(copy > 0 && answer == 1, "{copy} {answer}");
+    // It has ten seconds.
+    for _ in 0..1000 {
+        let mut status = 0;
+        // SAFETY: it is our child.
+        match unsafe { libc::waitpid(copy, &mut status, libc::WNOHANG) } {
+            0 => std::thread::sleep(Duration::from_millis(10)),
+            _ => return assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 1),
+        }
+    }
+    // SAFETY: as above; it does not end by itself.
+    unsafe {
+        libc::kill(copy, libc::SIGKILL);
+        libc::waitpid(copy, std::ptr::null_mut(), 0);
+    }
+    panic!("the call goes on for ever in the copy");
 }
 
 /// Two processes that take turns.

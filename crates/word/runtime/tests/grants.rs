@@ -305,6 +305,57 @@ fn what_was_the_modules_own_is_granted_when_it_is_not() {
     none(&domain, block + 32);
 }
 
+extern "C" fn end_thread() {
+    // SAFETY: nothing on this thread's stack is to be dropped.
+    unsafe { libc::pthread_exit(std::ptr::null_mut()) }
+}
+
+/// What one call of another thread is to do: the function, its argument, and how many calls go before it.
+struct Last(Fn2, u64, u64);
+
+extern "C" fn call_last(last: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: the thread that has made this one waits for it, and has the value.
+    let Last(function, argument, before) = unsafe { &*last.cast::<Last>() };
+    (0..*before).for_each(|_| assert_eq!(function(*argument, 0), 1));
+    function(*argument, 1);
+    std::ptr::null_mut()
+}
+
+/// A host may end a thread within a function that a module has called. The call never returns, and what it was granted ends.
+#[test]
+fn what_a_call_was_granted_ends_with_its_thread() {
+    let text = "
+    import  end
+    gate    f
+    test    %rsi, %rsi
+    jz      1f
+    call_import end
+1:  mov     $1, %eax
+    ret";
+    // SAFETY: it ends the thread.
+    let policy = unsafe { Policy::new().offer("end", end_thread as *const () as usize, None) };
+    let eight = FunctionPolicy::of(&[Effect::InOut(0, Size::Bytes(8))]);
+    let host = Host::new().unwrap();
+    let domain = host
+        .load(&module("ends", text), policy.export("f", eight))
+        .unwrap();
+    for before in [0, 300] {
+        let cell = Box::new(0u64);
+        let address = std::ptr::from_ref(&*cell) as usize;
+        let mut last = Last(function(&domain, "f"), address as u64, before);
+        let mut thread = 0;
+        // SAFETY: `last` is there until the thread has ended.
+        unsafe {
+            let last = (&raw mut last).cast();
+            let made = libc::pthread_create(&mut thread, std::ptr::null(), call_last, last);
+            assert_eq!(made, 0);
+            assert_eq!(libc::pthread_join(thread, std::ptr::null_mut()), 0);
+        }
+        assert_eq!(domain.permission(address), Permission::None, "{before}");
+    }
+    domain.unload().expect("nobody is inside");
+}
+
 #[test]
 fn a_thread_takes_what_it_kept_with_it() {
     let (_host, domain) = load();

@@ -92,7 +92,10 @@ pub(super) fn of(rule: Rule) -> Option<(&'static str, &'static str, &'static str
         | Rule::NamedLifetimes
         | Rule::HigherRanked
         | Rule::TraitObjects
-        | Rule::FunctionPointers => (
+        | Rule::FunctionPointers
+        | Rule::Guards
+        | Rule::OperandJumps
+        | Rule::IndexStatements => (
             HOLES,
             "a known hole in rustc needs it",
             "nothing when it runs; types for untrusted authors bring it",

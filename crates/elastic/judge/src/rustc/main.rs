@@ -29,6 +29,7 @@ mod counted;
 mod entries;
 mod graph;
 mod loops;
+mod order;
 mod places;
 mod told;
 mod typed;
@@ -75,6 +76,7 @@ impl Callbacks for Judge {
 
     fn after_analysis<'tcx>(&mut self, _: &Compiler, tcx: TyCtxt<'tcx>) -> Compilation {
         self.refusals.extend(typed::judge(tcx, &self.told));
+        self.refusals.extend(order::judge(tcx, &self.told));
         let (found, glue) = entries::judge(tcx, &self.told);
         self.refusals.extend(found);
         self.refusals.extend(entries::names(tcx, &self.told));

@@ -84,6 +84,9 @@ const CONSTRUCTS: &[(&str, &str, &str)] = &[
         "",
         "core::mem::size_of::<for<'b> fn(&'b u8)>()",
     ),
+    ("guards", "", "match 1u8 { n if n > 2 => 1u8, n => n }"),
+    ("operand-jumps", "", "'q: { (1u8, break 'q 2u8).0 }"),
+    ("index-statements", "", "[1u8][{ 0 }]"),
     ("generics", "", "{ fn q<T>(t: T) -> T { t } 1u8 }"),
     (
         "own-macros",
