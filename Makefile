@@ -37,7 +37,6 @@ test: setup       ## run every test there is
 	target/release/conformance csmith --levels O2 --count 5
 	target/release/conformance suites --quick
 	target/release/conformance crates --quick
-	target/release/conformance libstdcxx --every 500
 
 package:          ## the crates as they are published, each built from its own package alone (asks the registry's index)
 	@scripts/package
