@@ -1,7 +1,7 @@
 //! docs/names.md has each name that public types of several crates share, and what it means.
 
 use mullion_checks::names::{defined, given_out, shared, twice};
-use mullion_checks::tree::root;
+use mullion_checks::tree::{crates, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -49,6 +49,22 @@ fn a_name_means_one_type_within_a_crate() {
         twice.is_empty(),
         "give the newer type a name of its own: {twice:#?}"
     );
+}
+
+/// Cargo writes examples of all crates into one folder, by their names alone.
+#[test]
+fn an_example_has_a_name_of_its_own() {
+    let mut known: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for folder in crates() {
+        for entry in fs::read_dir(folder.join("examples")).into_iter().flatten() {
+            let path = entry.expect("readable").path();
+            let name = path.file_stem().expect("a name").to_owned();
+            known.entry(name).or_default().push(path);
+        }
+    }
+    assert!(known.len() > 5, "examples are found: {known:?}");
+    known.retain(|_, paths| paths.len() > 1);
+    assert!(known.is_empty(), "rename one of each: {known:#?}");
 }
 
 #[test]

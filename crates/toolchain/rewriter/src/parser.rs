@@ -3,10 +3,10 @@
 use crate::cfi;
 use crate::lexer::{self, StatementKind, is_symbol_byte, symbol_length};
 use crate::operand::{Operand, number, operand, split_operands};
+use crate::refusal::{Reason, Refusal};
 use crate::spelled::Bytes;
 use crate::table::{self, Class, DirectiveClass};
 use crate::unit::{Instruction, Item, Label, LabelId, Position, Section, Unit, prefix};
-use crate::{Reason, Refusal};
 use std::collections::HashMap;
 
 /// Reads the whole file.

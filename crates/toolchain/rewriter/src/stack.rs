@@ -15,9 +15,9 @@
 
 use crate::cfi::{Cfa, DWARF_RBP, DWARF_RSP};
 use crate::operand::{Operand, integer, number};
+use crate::refusal::{Reason, Refusal};
 use crate::table::Class;
 use crate::unit::{Instruction, Position, Unit};
-use crate::{Reason, Refusal};
 use std::collections::{HashMap, HashSet};
 
 /// What is known at one point.

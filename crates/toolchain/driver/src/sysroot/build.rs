@@ -1,6 +1,7 @@
 //! Builds a sysroot: sources to assembler text once, then, for each
 //! protection and base, rewriting, assembling and archiving, on all processors.
 
+use super::unit::{Unit, copy_tree, entries, file_name};
 use super::{builtins, cxx, embedded, musl, pure};
 use crate::compiler::{CODE, TUNING};
 use crate::{DriverError, assembler, tools};
@@ -15,18 +16,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// One translation unit.
-pub(super) struct Unit {
-    /// What it becomes part of: an archive (`libc.a`) or an object of its own (`program.o`).
-    pub(super) product: &'static str,
-    /// Name of its assembler text, unique within the product.
-    pub(super) name: String,
-    /// The source, C or assembler text.
-    pub(super) source: PathBuf,
-    /// The compiler's options for it.
-    pub(super) options: Vec<OsString>,
-}
 
 /// Archives that are empty because the C library holds their content, and
 /// build systems ask for them.
@@ -215,42 +204,6 @@ fn place_of(root: &Path, unit: &Unit, extension: &str) -> Result<PathBuf, Driver
     let directory = root.join(unit.product);
     fs::create_dir_all(&directory).map_err(|cause| DriverError::io(&directory, cause))?;
     Ok(directory.join(format!("{}.{extension}", unit.name)))
-}
-
-pub(super) fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
-/// The entries of a directory, sorted.
-pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>, DriverError> {
-    let listing = fs::read_dir(directory).map_err(|cause| DriverError::io(directory, cause))?;
-    let mut paths = Vec::new();
-    for entry in listing {
-        paths.push(
-            entry
-                .map_err(|cause| DriverError::io(directory, cause))?
-                .path(),
-        );
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-/// Copies a tree over another.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), DriverError> {
-    fs::create_dir_all(to).map_err(|cause| DriverError::io(to, cause))?;
-    for entry in entries(from)? {
-        let target = to.join(file_name(&entry));
-        if entry.is_dir() {
-            copy_tree(&entry, &target)?;
-        } else {
-            fs::copy(&entry, &target).map_err(|cause| DriverError::io(&entry, cause))?;
-        }
-    }
-    Ok(())
 }
 
 /// A bar; where there is no terminal, a line, so that nobody waits without knowing for what.

@@ -1,7 +1,7 @@
 //! The compiler's helper library: what gcc calls for operations that the
 //! machine has no instruction for, from compiler-rt's C sources.
 
-use super::build::{Unit, entries};
+use super::unit::{Unit, entries};
 use crate::DriverError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! behind a few of this tree's that know musl; what they expect to find in an
 //! archive is in `sysroot/cxx/src`.
 
-use super::build::{Unit, entries};
+use super::unit::{Unit, entries};
 use crate::{DriverError, tools};
 use std::ffi::{OsStr, OsString};
 use std::fs;

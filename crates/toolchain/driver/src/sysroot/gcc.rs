@@ -1,5 +1,6 @@
 //! What the libraries have in common that are built from gcc's own sources when a program first needs them.
 
+use super::unit::{entries, file_name};
 use super::{Sysroot, build, lock};
 use crate::{DriverError, tools};
 use mullion_rewriter::Options;
@@ -50,8 +51,8 @@ pub(super) fn other_release(compiler: &OsStr) -> Result<Option<String>, DriverEr
 
 /// Unpacks parts of gcc's archive, which Debian's holds.
 pub(super) fn unpack(tree: &Path, scratch: &Path, parts: &[&str]) -> Result<(), DriverError> {
-    let inner = build::entries(tree)?.into_iter().find(|file| {
-        let name = build::file_name(file);
+    let inner = entries(tree)?.into_iter().find(|file| {
+        let name = file_name(file);
         name.starts_with("gcc-") && name.contains(".tar")
     });
     let inner = inner.ok_or_else(|| DriverError::Step {

@@ -8,7 +8,8 @@
 //! The counts are written when the program ends, below the names of its objects. So a program needs a directory that
 //! is granted under its own name.
 
-use super::build::{self, Unit};
+use super::build;
+use super::unit::Unit;
 use super::{Sysroot, embedded, gcc, key_of, lock, place_of};
 use crate::{DriverError, tools};
 use mullion_fetch::Lock;

@@ -24,11 +24,12 @@ mod gcc;
 mod gcov;
 mod musl;
 mod pure;
+mod unit;
 mod whole;
 
-pub(crate) use build::entries;
 pub(crate) use gcov::prepare as profiles;
 pub(crate) use pure::HEAP;
+pub(crate) use unit::entries;
 pub(crate) use whole::prepare as whole_cxx;
 
 use crate::arguments::Kind;

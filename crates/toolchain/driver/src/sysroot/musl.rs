@@ -4,8 +4,8 @@
 //! or x86-64 assembler text. Of musl's x86-64 files only the mathematics in C
 //! is used: its assembler text keeps things where a domain may not.
 
-use super::build::{Unit, copy_tree, entries, file_name};
 use super::pure;
+use super::unit::{Unit, copy_tree, entries, file_name};
 use crate::{DriverError, tools};
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -7,7 +7,8 @@
 //! ```
 //! `sysroot/cxx/src` stays: exceptions, types, memory, containers. So files of gcc's that define the same are left out.
 
-use super::build::{self, Unit};
+use super::build;
+use super::unit::{Unit, entries};
 use super::{Sysroot, cxx, embedded, gcc, key_of, lock, place_of};
 use crate::{DriverError, tools};
 use mullion_fetch::Lock;
@@ -264,7 +265,7 @@ fn units(sysroot: &Sysroot, scratch: &Path) -> Result<Vec<Unit>, DriverError> {
 
 /// The files of a directory, but for those whose names begin so.
 fn sources(directory: &Path, left_out: &[&str]) -> Result<Vec<PathBuf>, DriverError> {
-    let mut files = build::entries(directory)?;
+    let mut files = entries(directory)?;
     files.retain(|file| {
         let stem = stem(file);
         file.extension().is_some_and(|name| name == "cc")

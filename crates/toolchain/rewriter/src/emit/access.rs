@@ -4,9 +4,10 @@ use super::branch::prefix_text;
 use super::facts::Address;
 use super::{Emitter, R15, has_high_byte, put};
 use crate::operand::{FLAGS, Gpr, Mem, Operand, Segment, integer, number};
+use crate::options::Base;
+use crate::refusal::Reason;
 use crate::table::{Class, Role};
 use crate::unit::{Instruction, Position};
-use crate::{Base, Reason};
 use mullion_abi::{LABEL, MAX_DISPLACEMENT, Protection, THREAD_POINTER_SLOT};
 use std::fmt::Write;
 

@@ -2,9 +2,10 @@
 
 use super::{Emitter, put};
 use crate::operand::{FLAGS, Gpr, Operand, number};
+use crate::options::Base;
+use crate::refusal::Reason;
 use crate::table::{Class, Role};
 use crate::unit::{Position, prefix};
-use crate::{Base, Reason};
 use mullion_abi::{LABEL, Protection};
 
 /// Functions that return twice, as gcc knows them: where they return to must be labelled.

@@ -2,8 +2,8 @@
 
 use super::branch::RETURNS_TWICE;
 use super::{Emitter, put};
-use crate::Reason;
 use crate::operand::{FLAGS, Gpr, Operand, number};
+use crate::refusal::Reason;
 use crate::table::{Class, Role};
 use crate::unit::{Label, LabelId, Position};
 use mullion_word_abi::{

@@ -16,10 +16,12 @@ mod word;
 use crate::cfi;
 use crate::flow::Liveness;
 use crate::operand::{FLAGS, Gpr, Operand, number};
+use crate::options::{Options, Stats, Wall};
+use crate::refusal::{Reason, Refusal};
 use crate::stack::Plan;
 use crate::table::Class;
 use crate::unit::{Instruction, Item, Position, Unit, prefix};
-use crate::{Options, Reason, Refusal, Stats, Wall, WordProtection};
+use mullion_word_abi::Protection as WordProtection;
 use std::collections::HashMap;
 use std::fmt::Write;
 

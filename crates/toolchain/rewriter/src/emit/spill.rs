@@ -1,8 +1,8 @@
 //! Registers and flags put aside while the rewriter needs them.
 
 use super::{Emitter, put};
-use crate::Reason;
 use crate::operand::{Gpr, number};
+use crate::refusal::Reason;
 use crate::unit::Instruction;
 
 /// Where registers are spilled, from the source's stack pointer: below its red zone of 128 bytes.

@@ -2,9 +2,10 @@
 
 use super::{Emitter, R11, R11D, R15, put};
 use crate::operand::{Gpr, Mem, Operand, Segment, number};
+use crate::options::Base;
+use crate::refusal::Reason;
 use crate::table::{Class, Role};
 use crate::unit::Position;
-use crate::{Base, Reason};
 use mullion_abi::MAX_DISPLACEMENT;
 
 impl<'u> Emitter<'u> {

@@ -8,9 +8,11 @@ use super::facts::{Covered, Moved};
 use super::spill::SPILL;
 use super::{Emitter, R11, put};
 use crate::operand::{Gpr, Mem, Operand, Segment, number};
+use crate::refusal::Reason;
 use crate::table::{Class, Role};
 use crate::unit::{Instruction, Position, prefix};
-use crate::{Reason, WordProtection, width};
+use crate::width;
+use mullion_word_abi::Protection as WordProtection;
 use mullion_word_abi::{LINE, MAX_DISPLACEMENT, STACK_REGION, THREAD_POINTER_SLOT, WORD, right};
 use std::fmt::Write;
 

@@ -11,7 +11,7 @@ mod value;
 
 use crate::lexer::{self, symbol_length};
 use crate::operand::split_operands;
-use crate::{Reason, Refusal};
+use crate::refusal::{Reason, Refusal};
 use call::Macro;
 use std::collections::{HashMap, HashSet};
 use value::Values;

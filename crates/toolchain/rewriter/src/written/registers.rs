@@ -1,7 +1,7 @@
 //! `%r11`, `%r14` and `%r15` in assembler that people write. The rewriter needs them, so they become others.
 //!
-//! A register that the file does not name takes the place, if there is one of the same kind: one that a callee keeps for
-//! `%r14` and `%r15`, one that it need not keep for `%r11`. If there is none, the value lives in a thread-local, and each
+//! A register of the same kind that the file does not name takes the place. For `%r14` and `%r15` it is one that a callee
+//! keeps, for `%r11` one that it need not keep. If there is none, the value lives in a thread-local, and each
 //! instruction that names the register borrows another for itself:
 //!
 //! ```text
@@ -12,8 +12,8 @@
 //!                        movq %fs:SAVED, %r8
 //! ```
 //! A branch through such a register stays, and is refused: nothing would give the borrowed one back.
-//! Compilers never use the three, so only files of people are changed; text in which the compiler has put inline
-//! assembler is left alone, since it does not know what that has for its own.
+//! Compilers never use the three, so only files of people are changed. Text in which the compiler has put inline
+//! assembler is left alone: the compiler does not know what that has for its own.
 
 use super::{Lines, behind_labels, first_word};
 use crate::lexer;

@@ -8,7 +8,7 @@
 //! next:   movq %rdi, %rax                .popsection
 //!                                next:   movq %rdi, %rax
 //! ```
-//! Only what control does not reach is moved, and only if there is a label in it, by which the code can name it, or if it is
+//! Only what control does not reach is moved. It must have a label in it, by which the code can name it, or be
 //! text, which nobody reads.
 //! A distance between a table and code is no number any more, and the assembler refuses it.
 

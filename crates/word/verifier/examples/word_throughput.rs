@@ -1,4 +1,4 @@
-//! How fast the verifier is: `cargo run --release -p mullion-word-verifier --example throughput FILE...`
+//! How fast the verifier is: `cargo run --release -p mullion-word-verifier --example word_throughput FILE...`
 //!
 //! Each module is checked again and again for half a second; the table shows the best run, on one core. MB are 10^6
 //! bytes of code.

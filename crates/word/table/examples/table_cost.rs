@@ -1,4 +1,4 @@
-//! What the table costs: `cargo run --release -p mullion-word-table --example cost`.
+//! What the table costs: `cargo run --release -p mullion-word-table --example table_cost`.
 //!
 //! Times are nanoseconds, the best of nine batches; for revocations with a thread inside, the median of 300.
 
