@@ -42,6 +42,7 @@ const FEW: u64 = 32;
 
 /// Words that have no shadow.
 const CLOSED: Range<u64> = CLOSED_FIRST / 4..CLOSED_END / 4;
+const _: () = assert!(CLOSED.start % 4 == 0 && CLOSED.end % 4 == 0 && WORDS % 4 == 0);
 
 /// So many bytes of the shadow are given back to the system rather than cleared.
 const GIVE_BACK: usize = 1 << 16;
@@ -214,6 +215,21 @@ impl Space {
         let cell =
             unsafe { AtomicU16::from_ptr(self.shadow.base.cast::<u16>().add(word as usize)) };
         cell.load(Ordering::Acquire)
+    }
+
+    /// Whether the four words from `4 * group` on, which are below [`WORDS`], all have `number`. Closed words are as above: they begin
+    /// and end between groups.
+    #[inline]
+    pub(crate) fn are(&self, group: u64, number: u16) -> bool {
+        let word = 4 * group;
+        assert!(word < WORDS, "the shadow ends at word {WORDS:#x}");
+        if CLOSED.contains(&word) {
+            return number == 0;
+        }
+        let at = self.shadow.base.wrapping_add(8 * group as usize);
+        // SAFETY: inside the shadow, whose words are a multiple of four, and aligned. Only atomic accesses are made there.
+        let four = unsafe { AtomicU64::from_ptr(at.cast()) };
+        four.load(Ordering::Acquire) == u64::from(number) * 0x0001_0001_0001_0001
     }
 
     /// The byte of `number` in the map of the domain with the number `own`.

@@ -688,6 +688,11 @@ impl View {
         let mut known = None;
         let mut at = address;
         while at < end {
+            let is_group = at.is_multiple_of(16) && end - at >= 16;
+            if known.is_some_and(|number| is_group && self.space.are(at / 16, number)) {
+                at += 16;
+                continue;
+            }
             let number = self.space.number(at / 4);
             if known != Some(number) && !self.space.access(self.own, number).covers(access) {
                 break;

@@ -724,3 +724,48 @@ fn nobody_has_anything_at_the_closed_addresses() {
     assert_eq!(view.allowed(0x8000 * 4 + 3, 64, Access::READ), 1);
     assert_eq!(view.allowed(0x8000 * 4 + 4, 64, Access::READ), 0);
 }
+
+/// Several words are looked at together. The answer is that of looking at each.
+#[test]
+fn what_is_allowed_is_so_word_by_word() {
+    let _alone = alone();
+    let mut s = table(Limits::default());
+    let module = s.pd_subdivide(&ROOT, words(0x4000, 4), RW).unwrap();
+    let other = s.pd_subdivide(&ROOT, words(0x4100, 4), RW).unwrap();
+    // Runs of 1 to 11 words: the module's alone, shared, to read, nobody's.
+    let (mut at, mut length) = (0x8000, 1);
+    while at < 0x8100 {
+        let run = words(at, length);
+        match length % 5 {
+            0 => {}
+            1 | 2 => s.mprot_export(&ROOT, module, run, RW).unwrap(),
+            3 => s
+                .mprot_export(&ROOT, module, run, Permission::Read)
+                .unwrap(),
+            _ => {
+                s.mprot_export(&ROOT, module, run, RW).unwrap();
+                s.mprot_export(&ROOT, other, run, RW).unwrap();
+            }
+        }
+        at += length;
+        length = length * 7 % 11 + 1;
+    }
+    let view = s.mechanism().view(module).unwrap();
+    let (first, mut most) = (0x8000 * 4, 0);
+    for right in [Access::READ, Access::READ_WRITE] {
+        for address in first..first + 0x400 {
+            for limit in [1, 3, 4, 15, 16, 17, 40, 64, 200] {
+                let each =
+                    (address..address + limit).take_while(|at| view.access(*at).covers(right));
+                let each = each.count() as u64;
+                assert_eq!(
+                    view.allowed(address, limit, right),
+                    each,
+                    "{address:#x}, {limit}"
+                );
+                most = most.max(each);
+            }
+        }
+    }
+    assert!(most >= 40, "{most}: groups were looked at");
+}
