@@ -468,6 +468,7 @@ typedef struct {
     const char *object;   /* what is at the address, and whose it is */
     const char *allow;    /* the line of policy that would allow it */
     const char *text;     /* all of that */
+    const char *field;    /* what the address is to the code: a member of which type, by which variable; by debug information */
 } mullion_word_report;
 
 /* The oldest report of a domain that was not taken yet; MULLION_WORD_NOTHING if there is none. Its texts are valid until
@@ -507,6 +508,7 @@ typedef struct {
     const char *function;
     const char *line;
     const char *object;
+    const char *field; /* as in a report */
 } mullion_word_note;
 
 /* May run in the handler of a signal, on a stack of 256 KiB. It must not call into a domain: such a call is refused. */

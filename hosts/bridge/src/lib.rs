@@ -20,5 +20,5 @@ mod trace;
 pub use heap::{Heap, HeapError};
 pub use library::{C_LIBRARY, c_library};
 pub use load::{LoadError, Request, Walled, load, wall};
-pub use module::{Answer, Module, Reach, Refused, refused};
+pub use module::{Answer, Module, Reach, Refused, reached, refused};
 pub use print::{Arguments, print};

@@ -209,9 +209,6 @@ impl Module {
                 format!("{kind:?}{}{object}", address.unwrap_or_default())
             }
         };
-        if let (FaultKind::Policy, Some(allow)) = (report.kind, &report.allow) {
-            text.push_str(&format!("; allowed by {allow}"));
-        }
         let place = match report.instruction {
             0 => None,
             at => lock(&self.symbols).find(at).into_iter().next(),
@@ -219,6 +216,7 @@ impl Module {
         if let Some(place) = place.filter(|place| place.line.is_some()) {
             text.push_str(&format!("; at {place}"));
         }
+        text.push_str(&reached(report, function.and_then(self.name_of)));
         text
     }
 
@@ -338,6 +336,17 @@ impl Module {
             false => refused(format!("{at:#x} is no function of the module")),
         }
     }
+}
+
+/// What the address of a report is to the module's code, and the line of policy that would allow it. `named` is told already.
+#[must_use]
+pub fn reached(report: &Report, named: Option<&str>) -> String {
+    let field = report.field.as_ref();
+    let mut text = field.map_or_else(String::new, |field| format!("; it is {field}"));
+    if let Some(allow) = report.allow.as_ref().filter(|_| named.is_none()) {
+        text.push_str(&format!("; allowed by {allow}"));
+    }
+    text
 }
 
 /// A function of a module, by its gate, with a type: `gate!(at, fn(u64) -> c_int)(data)`. A gate takes any arguments:

@@ -259,6 +259,7 @@ impl Walled {
         if let Some(place) = place.filter(|place| place.line.is_some()) {
             text.push_str(&format!("; at {place}"));
         }
+        text.push_str(&mullion_bridge::reached(report, function));
         text
     }
 

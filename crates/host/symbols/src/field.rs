@@ -68,7 +68,7 @@ fn by_pointer(reading: &Reading<'_>, found: &Found, reach: &Reach<'_>) -> Option
     let opened = reading.open(function.unit).ok()?;
     let mut best: Option<DebugField> = None;
     // What was found before something went wrong is told.
-    let _walked = variables(reading, &opened, function, |place, entry| {
+    let _walked = variables(reading, &opened, function, |place, entry, parameter| {
         let Some(value) = value_of(reading, &opened, entry, reach) else {
             return false;
         };
@@ -77,7 +77,8 @@ fn by_pointer(reading: &Reading<'_>, found: &Found, reach: &Reach<'_>) -> Option
         };
         let field = pointee(reading, place, entry)
             .and_then(|of| within(reading, of, distance))
-            .and_then(|field| named(reading, place, entry, field));
+            .and_then(|field| named(reading, place, entry, field))
+            .map(|field| DebugField { parameter, ..field });
         match field {
             Some(field) if !field.member.is_empty() => {
                 best = Some(field);
@@ -134,18 +135,20 @@ fn named<'a>(
 }
 
 /// Calls `each` with the parameters and variables of a function, those of blocks and inlined functions in it included,
-/// until it says that it has found.
+/// until it says that it has found. A parameter of the function itself has its number.
 fn variables<'a>(
     reading: &Reading<'a>,
     opened: &Opened<'a>,
     function: Place,
-    mut each: impl FnMut(Place, &Entry<'a>) -> bool,
+    mut each: impl FnMut(Place, &Entry<'a>, Option<u8>) -> bool,
 ) -> Result<()> {
+    let mut parameters = 0..=u8::MAX;
     let mut entries = opened.unit.entries_raw(Some(function.entry))?;
     if let Some(first) = entries.read_abbreviation()? {
         reading.pass(&mut entries, first)?;
     }
     while entries.next_depth() > 0 && !entries.is_empty() {
+        let is_direct = entries.next_depth() == 1;
         let offset = entries.next_offset();
         let Some(abbreviation) = entries.read_abbreviation()? else {
             continue;
@@ -160,7 +163,9 @@ fn variables<'a>(
             unit: function.unit,
             entry: offset,
         };
-        if each(place, &entry) {
+        let is_own = is_direct && tag == constants::DW_TAG_formal_parameter;
+        let parameter = is_own.then(|| parameters.next()).flatten();
+        if each(place, &entry, parameter) {
             break;
         }
     }
@@ -270,7 +275,8 @@ fn bare<'a>(reading: &Reading<'a>, mut place: Place) -> Option<(Place, Entry<'a>
 fn within(reading: &Reading<'_>, of: Place, distance: u64) -> Option<DebugField> {
     let name = types::resolve(reading, of).map(|of| of.name);
     let (mut place, mut entry) = bare(reading, of)?;
-    if distance >= size(reading, place, &entry)? {
+    let bytes = size(reading, place, &entry)?;
+    if distance >= bytes {
         return None;
     }
     let (mut member, mut left) = (String::new(), distance);
@@ -305,8 +311,10 @@ fn within(reading: &Reading<'_>, of: Place, distance: u64) -> Option<DebugField>
     Some(DebugField {
         variable: String::new(),
         of: name?,
+        bytes,
         member,
         distance,
+        parameter: None,
     })
 }
 
@@ -436,6 +444,9 @@ mod tests {
             assert_eq!(field(&mut symbols, 0x7008), says("`at[0].x`"));
             assert_eq!(field(&mut symbols, 0x7024), says("`whole`"));
             assert_eq!(field(&mut symbols, 0x702f), says("`name`"));
+            let parameter = symbols.field(store, &registers, 0x701c);
+            let parameter = parameter.and_then(|field| field.parameter);
+            assert_eq!(parameter, Some(0), "the first");
             assert_eq!(field(&mut symbols, 0x7030), None, "behind it");
             assert_eq!(field(&mut symbols, 0x6fff), None, "before it");
             assert_eq!(field(&mut symbols, 5), None, "a number is no pointer");
@@ -454,8 +465,10 @@ mod tests {
         let wanted = DebugField {
             variable: "outside".to_owned(),
             of: "Node".to_owned(),
+            bytes: 48,
             member: "at[1].x".to_owned(),
             distance: 16,
+            parameter: None,
         };
         assert_eq!(found, Some(wanted));
         assert_eq!(symbols.field_of_global(near, "outside", 48), None);

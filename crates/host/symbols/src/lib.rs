@@ -88,10 +88,14 @@ pub struct DebugField {
     pub variable: String,
     /// The type of what is there, as the source calls it.
     pub of: String,
+    /// The bytes of the type.
+    pub bytes: u64,
     /// The member of it, and members of members: `head.next`, `rows[3].id`. Empty if it has none there.
     pub member: String,
     /// How many bytes into the type.
     pub distance: u64,
+    /// If the variable is a parameter of the function: which one.
+    pub parameter: Option<u8>,
 }
 
 impl fmt::Display for DebugField {
@@ -101,6 +105,7 @@ impl fmt::Display for DebugField {
             of,
             member,
             distance,
+            ..
         } = self;
         match member.is_empty() {
             true => write!(formatter, "byte {distance} of `{of}`, by `{variable}`"),
@@ -201,6 +206,31 @@ impl Symbols {
         distance: u64,
     ) -> Option<DebugField> {
         self.global_at(offset, name, distance)
+    }
+
+    /// What an address is to the instruction at an offset, by [`field`](Self::field), or else by
+    /// [`field_of_global`](Self::field_of_global) of a variable that it is in. Parameters have their numbers if the code is
+    /// of the function with this name.
+    #[must_use]
+    pub fn reached(
+        &mut self,
+        offset: u64,
+        (registers, address): (&[u64; 16], u64),
+        variable: Option<(&str, u64)>,
+        function: &str,
+    ) -> Option<DebugField> {
+        let mut found = self.field(offset, registers, address);
+        if found.is_none() {
+            let (name, distance) = variable?;
+            found = self.field_of_global(offset, name, distance);
+        }
+        let mut found = found?;
+        // The last place is that of the function which is no inlined one.
+        let is_of_it = |place: &Location| place.function.as_deref() == Some(function);
+        if !self.find(offset).last().is_some_and(is_of_it) {
+            found.parameter = None;
+        }
+        Some(found)
     }
 
     /// The function of the symbol table that holds `offset`.

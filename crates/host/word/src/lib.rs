@@ -30,7 +30,7 @@ pub use mullion_word_runtime as runtime;
 
 use mullion_symbols::Symbols;
 use mullion_word_verifier::verify;
-use runtime::{Module, ModuleError};
+use runtime::{Module, ModuleError, Reached, ReachedField};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
@@ -61,13 +61,34 @@ pub fn module(name: &str, bytes: Vec<u8>) -> Result<Arc<Module>, OpenError> {
     let content: Arc<[u8]> = bytes.clone().into();
     let verified = verify(bytes).map_err(|rejected| OpenError::Rejected(rejected.to_string()))?;
     let module = Module::new(name, &verified)?;
-    let symbols: Mutex<Option<Symbols>> = Mutex::new(None);
+    let symbols: Arc<Mutex<Option<Symbols>>> = Arc::default();
+    let (of_lines, of_fields) = (Arc::clone(&content), content);
+    let fields = Arc::clone(&symbols);
     module.set_lines(move |instruction| {
         let mut symbols = symbols.lock().unwrap_or_else(PoisonError::into_inner);
-        let symbols = symbols.get_or_insert_with(|| Symbols::new(Arc::clone(&content)));
+        let symbols = symbols.get_or_insert_with(|| Symbols::new(Arc::clone(&of_lines)));
         let places = symbols.find(instruction);
         let place = places.iter().find(|place| place.line.is_some())?;
         Some(format!("{}:{}", place.file.as_deref()?, place.line?))
     });
+    module.set_fields(move |reach| {
+        let mut symbols = fields.lock().unwrap_or_else(PoisonError::into_inner);
+        let symbols = symbols.get_or_insert_with(|| Symbols::new(Arc::clone(&of_fields)));
+        field(symbols, reach)
+    });
     Ok(module)
+}
+
+/// What an address is to an instruction of a module, for [`Module::set_fields`].
+pub fn field(symbols: &mut Symbols, reach: &Reached<'_>) -> Option<ReachedField> {
+    let at = (reach.registers, reach.address);
+    let found = symbols.reached(reach.instruction, at, reach.variable, reach.export)?;
+    Some(ReachedField {
+        variable: found.variable,
+        of: found.of,
+        bytes: found.bytes,
+        member: found.member,
+        distance: found.distance,
+        parameter: found.parameter,
+    })
 }

@@ -1,6 +1,6 @@
 //! Reports and notes, as C lays them out.
 
-use crate::runtime::{FaultKind, Note, Report, Want};
+use crate::runtime::{FaultKind, Note, ReachedField, Report, Want};
 use std::ffi::{CString, c_char, c_void};
 
 /// `mullion_word_report`.
@@ -17,6 +17,7 @@ pub(crate) struct CReport {
     object: *const c_char,
     allow: *const c_char,
     text: *const c_char,
+    field: *const c_char,
 }
 
 /// `mullion_word_note`.
@@ -34,6 +35,7 @@ pub(crate) struct CNote {
     function: *const c_char,
     line: *const c_char,
     object: *const c_char,
+    field: *const c_char,
 }
 
 /// A function of the host with its `user` pointer, which any thread may call.
@@ -88,6 +90,10 @@ fn number(kind: FaultKind) -> i32 {
     }
 }
 
+fn told(field: Option<&ReachedField>) -> String {
+    field.map_or_else(String::new, ReachedField::to_string)
+}
+
 impl CReport {
     /// Its texts are in `texts`.
     pub(crate) fn new(report: &Report, texts: &mut Texts) -> CReport {
@@ -103,6 +109,7 @@ impl CReport {
             object: texts.add(&report.object),
             allow: texts.add(report.allow.as_deref().unwrap_or_default()),
             text: texts.add(&report.to_string()),
+            field: texts.add(&told(report.field.as_ref())),
         }
     }
 }
@@ -133,6 +140,7 @@ impl CNote {
                 address,
             } => (5, function, argument, address, 0, false),
         };
+        let object = note.object();
         CNote {
             kind,
             write: write.into(),
@@ -145,7 +153,8 @@ impl CNote {
             export: texts.add(note.export),
             function: texts.add(function),
             line: texts.add(&note.line().unwrap_or_default()),
-            object: texts.add(&note.object().to_string()),
+            field: texts.add(&told(note.field(&object).as_ref())),
+            object: texts.add(&object.to_string()),
         }
     }
 }

@@ -23,7 +23,12 @@ pub struct Learned {
     calls: BTreeMap<String, Seen>,
     /// Accesses and arguments, by place and kind.
     memory: BTreeMap<(u64, String), Seen>,
+    /// Arguments of exports behind which accesses were, with what was done and how far behind.
+    lent: BTreeMap<(String, usize), (bool, u64)>,
 }
+
+/// An access so far behind an argument is taken for one by that argument.
+const REACH: u64 = 4096;
 
 impl Learned {
     /// Takes a note of the run time. `name` is what the host's policies call the function, if the note is of a call.
@@ -67,8 +72,42 @@ impl Learned {
         };
         // Whose it is is asked once for a place: that takes locks.
         let seen = self.memory.entry((note.instruction, what));
-        seen.or_insert_with(|| fresh(note.object().to_string()))
-            .times += 1;
+        let object = || {
+            let object = note.object();
+            match note.field(&object) {
+                Some(field) => format!("{object}, {field}"),
+                None => object.to_string(),
+            }
+        };
+        seen.or_insert_with(|| fresh(object())).times += 1;
+        self.lend(note);
+    }
+
+    /// An access near behind an argument of the export's call may be allowed by lending that.
+    fn lend(&mut self, note: &Note<'_>) {
+        let (
+            Want::Access {
+                address,
+                bytes,
+                write,
+            },
+            Some(arguments),
+        ) = (note.want, note.arguments)
+        else {
+            return;
+        };
+        let distances = arguments.iter().map(|at| address.wrapping_sub(*at));
+        let nearest = distances.enumerate().min_by_key(|(_, distance)| *distance);
+        let Some((argument, distance)) = nearest.filter(|(_, distance)| *distance < REACH) else {
+            return;
+        };
+        if note.export.is_empty() {
+            return;
+        }
+        let lent = self.lent.entry((note.export.to_owned(), argument));
+        let (writes, most) = lent.or_default();
+        *writes |= write;
+        *most = (*most).max(distance.saturating_add(bytes));
     }
 
     /// The policy that this run would have needed besides `base`, as text. `place` says what line of the source an
@@ -113,6 +152,23 @@ impl Learned {
         for ((_, what), seen) in &self.memory {
             let reason = describe(seen);
             let _ = writeln!(left, "#   {what}, {}: {reason}", seen.object);
+        }
+        if !self.lent.is_empty() {
+            left.push_str("# Some of it was near behind arguments. If the host means to lend those for the call, these lines allow it:\n");
+        }
+        let mut export = "";
+        for ((name, argument), (write, bytes)) in &self.lent {
+            let effect = if *write { "inout" } else { "in" };
+            let begin = match export == name {
+                true => ", ".to_owned(),
+                false if export.is_empty() => format!("#   export.{name}.effects = ["),
+                false => format!("]\n#   export.{name}.effects = ["),
+            };
+            let _ = write!(left, "{begin}\"{effect}({argument}, {bytes})\"");
+            export = name;
+        }
+        if !export.is_empty() {
+            left.push_str("]\n");
         }
         let mut text = "# Learnt from a run in which nothing was refused. Cut it down before it is enforced.\n".to_owned();
         if !left.is_empty() {

@@ -12,7 +12,8 @@ use crate::memory::{PAGE, lock};
 use crate::object::object;
 use crate::operand;
 use crate::policy::ErrorValue;
-use crate::report::{FaultKind, Report};
+use crate::refuse::Refusal;
+use crate::report::{FaultKind, Reached, Report, allows};
 use crate::signals::{self, Handler, SIGNALS};
 use crate::thread::{self, Thread};
 use crate::world::world;
@@ -293,7 +294,7 @@ pub(crate) fn report_refused(core: &'static Core, body: u64, kind: FaultKind, wh
         body,
         ..Record::default()
     };
-    deliver(core, report(core, kind, &record, Some(what)));
+    deliver(core, report(core, kind, &record, Some(what.into())));
 }
 
 fn deliver(core: &Core, report: Report) {
@@ -313,7 +314,7 @@ fn report(
     core: &'static Core,
     kind: FaultKind,
     record: &Record,
-    refusal: Option<String>,
+    refusal: Option<Refusal>,
 ) -> Report {
     let place = |address: u64| {
         let offset = address.checked_sub(core.base)?;
@@ -343,30 +344,36 @@ fn report(
         }
         _ => None,
     };
+    let instruction = match core.text.contains(&at) {
+        true => at - core.base,
+        false => 0,
+    };
+    let mut field = None;
     let (object, allow) = match (kind, address) {
         (_, Some((address, right))) => {
             let object = object(core, address);
-            let symbol = object.symbol.clone();
-            let name = symbol.map_or_else(|| "FUNCTION".to_owned(), |(name, _)| name);
-            let allow = match (kind, right) {
-                (FaultKind::Access, 2) => Some(format!(
-                    "{export}: inout(argument, bytes), or grant {address:#x} to {} for writing",
-                    core.module.name
-                )),
-                (FaultKind::Access, _) => Some(format!(
-                    "{export}: in(argument, bytes), or grant {address:#x} to {} for reading",
-                    core.module.name
-                )),
-                (FaultKind::Call, _) => Some(format!("allow {name} to {}", core.module.name)),
+            let variable = object.variable(address);
+            field = core.module.field_of(&Reached {
+                instruction,
+                registers: &record.registers,
+                address,
+                variable,
+                export: &export,
+            });
+            let allow = match kind {
+                FaultKind::Access => {
+                    let variable = variable.map(|(name, _)| name);
+                    Some(allows(&export, right == 2, variable, field.as_ref()))
+                }
+                FaultKind::Call => {
+                    let name = object.symbol.as_ref();
+                    name.map(|(name, _)| format!("allow = [\"{name}\"]"))
+                }
                 _ => None,
             };
             (object.to_string(), allow)
         }
-        _ => (refusal.unwrap_or_default(), None),
-    };
-    let instruction = match core.text.contains(&at) {
-        true => at - core.base,
-        false => 0,
+        _ => refusal.map_or_else(Default::default, |refusal| (refusal.what, refusal.allow)),
     };
     Report {
         kind,
@@ -380,6 +387,7 @@ fn report(
         },
         address: address.map(|(address, _)| address),
         object,
+        field,
         allow,
     }
 }

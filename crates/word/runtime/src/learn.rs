@@ -11,7 +11,7 @@ use crate::memory::lock;
 use crate::note::{Note, Want};
 use crate::object::{self, Object};
 use crate::operand;
-use crate::report::FaultKind;
+use crate::report::{FaultKind, Reached, ReachedField};
 use crate::thread;
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -28,19 +28,43 @@ impl Note<'_> {
     /// What the address is of. Takes locks of the host, so it is not for every note of a loop.
     #[must_use]
     pub fn object(&self) -> Object {
-        let address = match self.want {
+        object::object(self.domain.core, self.address())
+    }
+
+    /// What an address is to the code that has reached for it, if that is known of the module.
+    #[must_use]
+    pub fn field(&self, object: &Object) -> Option<ReachedField> {
+        self.domain.core.module.field_of(&Reached {
+            instruction: self.instruction,
+            registers: self.registers?,
+            address: self.address(),
+            variable: object.variable(self.address()),
+            export: self.export,
+        })
+    }
+
+    fn address(&self) -> u64 {
+        match self.want {
             Want::Access { address, .. }
             | Want::Call { address, .. }
             | Want::Argument { address, .. }
             | Want::Free { address, .. }
             | Want::Callback { address, .. } => address,
-        };
-        object::object(self.domain.core, address)
+        }
     }
 }
 
 /// Tells of something, as the host. False: the domain does not learn, and nothing was told.
 pub(crate) fn note(core: &'static Core, instruction: u64, want: Want<'_>) -> bool {
+    note_at(core, (instruction, None), want)
+}
+
+/// As [`note`], of an instruction whose registers are known.
+fn note_at(
+    core: &'static Core,
+    (instruction, registers): (u64, Option<&[u64; 16]>),
+    want: Want<'_>,
+) -> bool {
     let Some(hook) = &core.learning else {
         return false;
     };
@@ -57,6 +81,7 @@ pub(crate) fn note(core: &'static Core, instruction: u64, want: Want<'_>) -> boo
             true => instruction - core.base,
             false => 0,
         },
+        registers,
         want,
     });
     true
@@ -93,7 +118,11 @@ pub(crate) unsafe fn go_on(
                 write: found.right == 2,
             };
             // SAFETY: the domain that faulted runs on this thread, and its context says where it was.
-            unsafe { as_host(here, registers[4], || note(core, back, want)) };
+            unsafe {
+                as_host(here, registers[4], || {
+                    note_at(core, (back, Some(registers)), want)
+                })
+            };
             went[libc::REG_RIP as usize] = back as i64;
             true
         }

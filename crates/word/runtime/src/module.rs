@@ -1,6 +1,7 @@
 //! What the loader must know of a module.
 
 use crate::memory;
+use crate::report::{Reached, ReachedField};
 use mullion_word_abi::{Protection, SLOT_FIRST_IMPORT, WORD};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -120,9 +121,18 @@ pub struct Parts {
 /// Where instructions come from.
 struct Lines(Box<dyn Fn(u64) -> Option<String> + Send + Sync>);
 
+/// What addresses are to instructions.
+struct Fields(Box<dyn Fn(&Reached<'_>) -> Option<ReachedField> + Send + Sync>);
+
 impl std::fmt::Debug for Lines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Lines")
+    }
+}
+
+impl std::fmt::Debug for Fields {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fields")
     }
 }
 
@@ -164,6 +174,7 @@ pub enum ModuleError {
 #[derive(Debug)]
 pub struct Module {
     lines: OnceLock<Lines>,
+    fields: OnceLock<Fields>,
     pub(crate) name: String,
     pub(crate) parts: Parts,
     pub(crate) file: OwnedFd,
@@ -196,6 +207,7 @@ impl Module {
         }
         let module = Module {
             lines: OnceLock::new(),
+            fields: OnceLock::new(),
             name: name.to_owned(),
             file: parts.file(end)?,
             bytes: end,
@@ -256,6 +268,19 @@ impl Module {
     /// thread whose call was ended. The first answerer stays.
     pub fn set_lines(&self, of: impl Fn(u64) -> Option<String> + Send + Sync + 'static) {
         let _first = self.lines.set(Lines(Box::new(of)));
+    }
+
+    /// Says what an address is to an instruction of the file, for reports: a member of which type. It is asked as lines are.
+    /// The first answerer stays.
+    pub fn set_fields(
+        &self,
+        of: impl Fn(&Reached<'_>) -> Option<ReachedField> + Send + Sync + 'static,
+    ) {
+        let _first = self.fields.set(Fields(Box::new(of)));
+    }
+
+    pub(crate) fn field_of(&self, reach: &Reached<'_>) -> Option<ReachedField> {
+        self.fields.get().and_then(|fields| (fields.0)(reach))
     }
 
     pub(crate) fn line_of(&self, address: u64) -> Option<String> {

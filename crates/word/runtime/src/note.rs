@@ -18,6 +18,8 @@ pub struct Note<'a> {
     pub arguments: Option<[u64; 6]>,
     /// The instruction's address in the module's file, or another one of the same statement; 0 if it is not known.
     pub instruction: u64,
+    /// The registers there, by their numbers in machine code, if they are known.
+    pub registers: Option<&'a [u64; 16]>,
     /// What was done.
     pub want: Want<'a>,
 }

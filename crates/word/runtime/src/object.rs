@@ -133,6 +133,16 @@ pub(crate) fn symbol_at(address: u64) -> Option<(String, u64)> {
     Some((name.to_string_lossy().into_owned(), info.dli_saddr as u64))
 }
 
+impl Object {
+    /// The host's variable that `address` is in, and how many bytes into it.
+    pub(crate) fn variable(&self, address: u64) -> Option<(&str, u64)> {
+        let (name, start) = self.symbol.as_ref()?;
+        let distance = address.checked_sub(*start)?;
+        let is_in = size_of_symbol(*start).is_some_and(|bytes| distance < bytes);
+        is_in.then_some((name, distance))
+    }
+}
+
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.owner {

@@ -35,6 +35,73 @@ pub enum FaultKind {
     Unwind,
 }
 
+/// An address that an instruction of a module has reached for.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached<'a> {
+    /// The instruction's address in the module's file.
+    pub instruction: u64,
+    /// The registers there, by their numbers in machine code.
+    pub registers: &'a [u64; 16],
+    /// What it has reached for.
+    pub address: u64,
+    /// The host's variable that the address is in, and how many bytes into it.
+    pub variable: Option<(&'a str, u64)>,
+    /// The export whose call it is.
+    pub export: &'a str,
+}
+
+/// What an address is to the code that has reached for it, by the module's debug information. Its author may have forged that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReachedField {
+    /// The variable that points there, or that lies there.
+    pub variable: String,
+    /// The type of what is there, as the source calls it.
+    pub of: String,
+    /// The bytes of the type.
+    pub bytes: u64,
+    /// The member of it, and members of members: `head.next`, `rows[3].id`. Empty if it has none there.
+    pub member: String,
+    /// How many bytes into the type.
+    pub distance: u64,
+    /// If the variable is a parameter of the export itself: which one.
+    pub parameter: Option<u8>,
+}
+
+impl fmt::Display for ReachedField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.member.as_str() {
+            "" => write!(f, "byte {} of `{}`", self.distance, self.of)?,
+            member => write!(f, "`{member}` of `{}`", self.of)?,
+        }
+        write!(f, ", by `{}`", self.variable)
+    }
+}
+
+/// The lines of a policy that would allow an access. `variable` is the host's variable that it is in.
+pub(crate) fn allows(
+    export: &str,
+    write: bool,
+    variable: Option<&str>,
+    field: Option<&ReachedField>,
+) -> String {
+    if let Some(name) = variable {
+        return match write {
+            true => format!("data.{name}.write = true"),
+            false => format!("data.{name} = {{}}"),
+        };
+    }
+    let effect = if write { "inout" } else { "in" };
+    let known = field.and_then(|field| Some((field.parameter?, field.bytes)));
+    match known {
+        Some((parameter, bytes)) => {
+            format!("export.{export}.effects = [\"{effect}({parameter}, {bytes})\"]")
+        }
+        None => format!(
+            "export.{export}.effects = [\"{effect}(PARAMETER, BYTES)\"], or a grant of the host"
+        ),
+    }
+}
+
 /// What went wrong in a domain, and what would have allowed it.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -55,6 +122,8 @@ pub struct Report {
     pub address: Option<u64>,
     /// What is there, and whose it is.
     pub object: String,
+    /// What it is to the module's code: a member of which type ([`Module::set_fields`](crate::Module::set_fields)).
+    pub field: Option<ReachedField>,
     /// The line of policy that would allow it.
     pub allow: Option<String>,
 }
@@ -76,6 +145,9 @@ impl fmt::Display for Report {
         }
         if !self.object.is_empty() {
             write!(f, ": {}", self.object)?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, ", {field}")?;
         }
         match &self.allow {
             Some(allow) => write!(f, "; allowed by: {allow}"),

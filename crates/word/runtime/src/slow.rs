@@ -10,8 +10,9 @@ use crate::keep::Granted;
 use crate::learn;
 use crate::measure::{Arguments, Lacks, Wrong};
 use crate::note::Want;
+use crate::object::object;
 use crate::policy::{Effect, FunctionPolicy};
-use crate::refuse::refuse;
+use crate::refuse::{Refusal, refuse_by};
 use crate::report::FaultKind;
 use crate::rights::words;
 use crate::size::{Bits, Number, Size};
@@ -457,7 +458,8 @@ impl Lacks {
         match learn::note(core, 0, want) {
             true => Ok(()),
             false => Err(format!(
-                "argument {argument} is {bytes} bytes at {address:#x}, and the module has no {right:?} there"
+                "argument {argument} is {bytes} bytes at {address:#x}, {}, and the module has no {right:?} there",
+                object(core, address)
             )),
         }
     }
@@ -498,7 +500,10 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     if let Err(what) = outcome {
         registers.answer(0, 0.0);
         // The trap behind the return takes the frame down.
-        refuse(format!("{}: {what}", import.name));
+        refuse_by(Refusal {
+            what: format!("{}: {what}", import.name),
+            allow: (import.target == 0).then(|| format!("allow = [\"{}\"]", import.name)),
+        });
     }
 }
 

@@ -11,6 +11,7 @@ use crate::gates::{Frame, HOST_RESERVE, Here, Inner, Seat, here};
 use crate::holder::Holder;
 use crate::lent::Loans;
 use crate::memory::{PAGE, lock};
+use crate::refuse::Refusal;
 use crate::rights::ROOT;
 use crate::signals;
 use crate::world::{PRIVATE, world};
@@ -79,7 +80,7 @@ pub(crate) struct Thread {
     /// The host's control words of floating point, while a domain runs that may change them.
     pub(crate) words: Words,
     /// Why the host refuses to go on, by the frame of the call that a trap ends for it. Calls nest, so there may be several.
-    pub(crate) refusals: Vec<(*const Frame, String)>,
+    pub(crate) refusals: Vec<(*const Frame, Refusal)>,
     /// Whose call has run out of time, and has not come back yet.
     pub(crate) late: *const Inner,
     /// For which instances the host has said that it calls, the latest last.
@@ -562,11 +563,11 @@ impl Thread {
     }
 
     /// Takes out why the call with this frame was refused: what was said first.
-    pub(crate) fn take_refusal(&mut self, frame: *const Frame) -> Option<String> {
+    pub(crate) fn take_refusal(&mut self, frame: *const Frame) -> Option<Refusal> {
         let all = std::mem::take(&mut self.refusals);
         let (own, others) = all.into_iter().partition(|(of, _)| *of == frame);
         self.refusals = others;
-        let own: Vec<(*const Frame, String)> = own;
+        let own: Vec<(*const Frame, Refusal)> = own;
         own.into_iter().next().map(|(_, what)| what)
     }
 

@@ -260,7 +260,11 @@ fn memory_is_granted_for_the_length_of_a_call() {
     );
     assert!(report.object.starts_with("memory of the host"), "{report}");
     assert!(
-        report.allow.as_deref().unwrap().starts_with("poke: inout"),
+        report
+            .allow
+            .as_deref()
+            .unwrap()
+            .starts_with("export.poke.effects = [\"inout("),
         "{report}"
     );
     assert_eq!(cells[3], 5);
