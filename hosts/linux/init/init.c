@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/if_alg.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* calls.c */
+void calls(const char *place, uint32_t seed, const char *numbers, int tells);
 
 static void done(const char *what, const char *with, int failed)
 {
@@ -345,6 +350,79 @@ static void hash(const char *name, unsigned count)
            last ? "done" : "failed");
 }
 
+/* Gives a network device its address, and takes it into use. */
+static int set_up(int socket, const char *name)
+{
+    struct ifreq of = { 0 };
+    struct sockaddr_in *address = (struct sockaddr_in *)&of.ifr_addr;
+
+    snprintf(of.ifr_name, sizeof of.ifr_name, "%s", name);
+    address->sin_family = AF_INET;
+    address->sin_addr.s_addr = htonl(0x0a070001);
+    if (ioctl(socket, SIOCSIFADDR, &of) != 0)
+        return -1;
+    address->sin_addr.s_addr = htonl(0xffffff00);
+    if (ioctl(socket, SIOCSIFNETMASK, &of) != 0 || ioctl(socket, SIOCGIFFLAGS, &of) != 0)
+        return -1;
+    of.ifr_flags |= IFF_UP;
+    return ioctl(socket, SIOCSIFFLAGS, &of);
+}
+
+/* How many packets a network device has sent. */
+static unsigned long long packets(const char *name)
+{
+    char path[128], text[64] = "";
+    unsigned long long count = 0;
+    int file;
+
+    snprintf(path, sizeof path, "/sys/class/net/%s/statistics/tx_packets", name);
+    file = open(path, O_RDONLY);
+    if (file >= 0 && read(file, text, sizeof text - 1) > 0)
+        count = strtoull(text, NULL, 10);
+    if (file >= 0)
+        close(file);
+    return count;
+}
+
+/* Datagrams by a network device. In the middle one begins with the mark. If it fails, the device is set up again. */
+static void net(const char *name, unsigned count)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
+    unsigned sent = 0, failed = 0, again = 0, wrong = 0, last = 0, has_failed = 0;
+    int out = socket(AF_INET, SOCK_DGRAM, 0);
+    uint8_t data[512];
+
+    if (set_up(out, name) != 0) {
+        done("net", name, 1);
+        close(out);
+        return;
+    }
+    to.sin_addr.s_addr = htonl(0x0a070002);
+    for (unsigned at = 0; at < count; at++) {
+        unsigned long long before = packets(name), now;
+
+        pattern(data, sizeof data, at);
+        if (at == count / 2)
+            data[0] = '!';
+        last = sendto(out, data, sizeof data, 0, (struct sockaddr *)&to, sizeof to) == sizeof data;
+        now = packets(name);
+        /* A device that does not count has not sent. */
+        last = last && now > before;
+        wrong += last && now != before + 1;
+        sent += last;
+        failed += !last;
+        again += last && has_failed;
+        has_failed = !last;
+        if (!last) {
+            usleep(5000);
+            set_up(out, name);
+        }
+    }
+    close(out);
+    printf("init: net %s: %u sent, %u failed, %u times set up again, %u wrong, the last %s\n", name, sent, failed, again,
+           wrong, last ? "done" : "failed");
+}
+
 /* Files in one folder with short names: for file systems that have no others. Or a look at them. */
 static void flat(const char *command, const char *place, unsigned count)
 {
@@ -410,6 +488,10 @@ static void run(char *line)
         more(first);
     else if (!strcmp(command, "hash") && second)
         hash(first, atoi(second));
+    else if ((!strcmp(command, "calls") || !strcmp(command, "tells")) && third)
+        calls(first, atoi(second), third, !strcmp(command, "tells"));
+    else if (!strcmp(command, "net") && second)
+        net(first, atoi(second));
     else if (!strcmp(command, "list"))
         list(first);
     else if (!strcmp(command, "show"))

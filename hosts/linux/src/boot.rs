@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// The first program, built as `hosts/linux/init/init.c` says.
 const INIT: &str = include_str!("../init/init.c");
+/// Its calls that a seed chooses.
+const CALLS: &str = include_str!("../init/calls.c");
 
 /// After which a machine is stopped that does not end by itself: a hundred times what it needs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -138,9 +140,11 @@ fn first_program(folder: &Path) -> Result<PathBuf, Setup> {
 fn compile_first(folder: &Path) -> Result<PathBuf, Setup> {
     let (source, program) = (folder.join("init.c"), folder.join("init"));
     fs::write(&source, INIT).map_err(at(&source))?;
+    let calls = folder.join("calls.c");
+    fs::write(&calls, CALLS).map_err(at(&calls))?;
     let mut gcc = Command::new("gcc");
     gcc.args(["-static", "-O1", "-Wall", "-o"]).arg(&program);
-    let output = gcc.arg(&source).output().map_err(at(&source))?;
+    let output = gcc.arg(&source).arg(&calls).output().map_err(at(&source))?;
     match output.status.success() {
         true => Ok(program),
         false => {

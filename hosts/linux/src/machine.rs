@@ -171,7 +171,9 @@ impl<'b> Machine<'b> {
             files.extend(own.filter(|own| own.is_file()).map(|own| (name, own)));
         }
         if matches!(instead, Instead::Walled(..)) {
-            script.insert_str(0, "insmod mullion_recover\n");
+            let first = ["recover", "later", "net", "block", "live"]
+                .map(|one| format!("insmod mullion_{one}\n"));
+            script.insert_str(0, &first.concat());
         }
         script.push_str(&work.script);
         let wall = match instead {

@@ -4,12 +4,13 @@ use mullion_linux::{
     ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
 };
 use mullion_linux::{
-    Row, SUBJECTS, Setup, Subject, Trial, Trials, draft, missing, print, prototypes, report, table,
-    took, tool,
+    Row, SUBJECTS, Search, Setup, Subject, Trial, Trials, draft, missing, print, prototypes,
+    report, table, took, tool,
 };
 use mullion_word_policy::File;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +26,8 @@ Usage: linux-walls kernel [--if-possible]
        linux-walls disk [BOOTS]
        linux-walls report [RUNS]
        linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
-                       [--script FILE] [--disk FILE]... MODULE...
+                       [--script FILE] [--disk FILE]... [--map FILE] [--trace FILE] MODULE...
+       linux-walls search [--module NAME] [--calls N] [--seeds N] [--from SEED]
        linux-walls faults [--module NAME] [--runs N] [--from SEED] [--jobs N] --to FILE
 
 kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
@@ -41,8 +43,12 @@ report runs workloads on ext2, with the host's programs, in the plain kernel and
 by turns, and prints the least processor time of RUNS runs each (3).
 run boots, loads these modules and those that they need, walled if there is a policy, runs
 the script (hosts/linux/init/init.c has its words), and prints what the console shows.
+With --map it writes who may touch which memory at the end, for `mullion map`; with --trace all that
+was granted and taken, for `mullion model run`. `set /proc/mullion map` in the script is another moment.
+search makes N calls (300) of a file system (ext2; minix or bfs) behind its wall, for each of so many
+seeds (10). If the wall ends the module, it looks for the fewest calls that do the same, and prints them.
 faults puts N faults (40), by seeds from SEED (1) on, into the source of a module (ext2; minix, bfs,
-md5 or lz4_compress), runs each in the plain kernel and behind the wall, and adds a line for
+md5, lz4_compress, dummy or brd), runs each in the plain kernel and behind the wall, and adds a line for
 each to FILE. Seeds that FILE has for this module are not run again. --jobs runs so many at
 a time (1). It ends with a table.
 
@@ -91,11 +97,15 @@ fn main() -> ExitCode {
             Ok(done) => done.map(|()| true),
             Err(what) => return misused(&what),
         },
+        ["search", rest @ ..] => match search(rest) {
+            Ok(done) => done,
+            Err(what) => return misused(&what),
+        },
         ["faults", rest @ ..] => match faults(rest) {
             Ok(done) => done.map(|()| true),
             Err(what) => return misused(&what),
         },
-        _ => return misused("kernel, modules, draft, types, disk, report, run or faults?"),
+        _ => return misused("kernel, modules, draft, types, disk, report, run, search or faults?"),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -225,6 +235,7 @@ fn types(modules: &[&str]) -> Result<(), Setup> {
         let file = File::parse(&text);
         let file = file.map_err(|why| Setup::Build(format!("{}: {why}", place.display())))?;
         names.extend(file.groups.get("trusts").into_iter().flatten().cloned());
+        names.extend(file.calls.keys().cloned());
     }
     let found = prototypes(&built, &names)?;
     // A reader that has gone does not change what was found.
@@ -245,6 +256,7 @@ fn library() -> Result<PathBuf, Setup> {
 /// The outer error is of the words.
 fn run(words: &[&str]) -> Result<Result<(), Setup>, String> {
     let (mut work, mut is_plain) = (Work::default(), false);
+    let mut told = Told::default();
     let mut protection = Protection::ReadWrite;
     let mut policies = Machine::own_policies();
     let mut words = words.iter();
@@ -259,6 +271,8 @@ fn run(words: &[&str]) -> Result<Result<(), Setup>, String> {
                 protection = one.ok_or("--protection is write or read-write")?;
             }
             "--policies" => policies = value()?.into(),
+            "--map" => told.map = Some(value()?.into()),
+            "--trace" => told.trace = Some(value()?.into()),
             "--disk" => work.disks.push(value()?.into()),
             "--script" => {
                 let file = value()?;
@@ -269,10 +283,55 @@ fn run(words: &[&str]) -> Result<Result<(), Setup>, String> {
             name => work.modules.push(name.replace('-', "_")),
         }
     }
-    Ok(boot(&work, is_plain, protection, &policies))
+    if is_plain && (told.map.is_some() || told.trace.is_some()) {
+        return Err("a plain kernel has no map and no trace".to_owned());
+    }
+    let asked = told.asked(&work.script);
+    work.script.push_str(&asked);
+    Ok(boot(&work, is_plain, protection, &policies, &told))
 }
 
-fn boot(work: &Work, is_plain: bool, protection: Protection, policies: &Path) -> Result<(), Setup> {
+/// Files to which the running kernel tells of its walled modules.
+#[derive(Default)]
+struct Told {
+    map: Option<PathBuf>,
+    trace: Option<PathBuf>,
+}
+
+impl Told {
+    const MAP: &str = "set /proc/mullion map\n";
+    const TRACE: &str = "set /proc/mullion trace\n";
+
+    /// What asks for them at the end, unless the script does.
+    fn asked(&self, script: &str) -> String {
+        let wants = [(&self.map, Told::MAP), (&self.trace, Told::TRACE)];
+        let wants = wants.into_iter().filter(|(file, _)| file.is_some());
+        let asks = wants
+            .map(|(_, line)| line)
+            .filter(|line| !script.contains(line));
+        std::iter::once("\n").chain(asks).collect()
+    }
+
+    /// Copies them from where the kernel has written them.
+    fn fetch(&self, place: &Path) -> Result<(), Setup> {
+        for (name, file) in [("map.json", &self.map), ("trace.mmt", &self.trace)] {
+            if let Some(file) = file {
+                let from = place.join(name);
+                let done = std::fs::copy(&from, file);
+                done.map_err(|cause| Setup::Io(from, cause))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn boot(
+    work: &Work,
+    is_plain: bool,
+    protection: Protection,
+    policies: &Path,
+    told: &Told,
+) -> Result<(), Setup> {
     let built = Built::cached()?;
     let built =
         built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
@@ -283,13 +342,73 @@ fn boot(work: &Work, is_plain: bool, protection: Protection, policies: &Path) ->
     } else {
         let place = folder.join(format!("run-{}", std::process::id()));
         machine.wall(&work.modules, protection, &place, &mut |_| None)?;
+        if told.trace.is_some() {
+            let wanted = place.join("traced");
+            std::fs::write(&wanted, "").map_err(|cause| Setup::Io(wanted, cause))?;
+        }
         let said = machine.boot(work, Instead::Walled(&place, &library()?));
+        let fetched = told.fetch(&place);
         let _gone = std::fs::remove_dir_all(&place);
-        said?
+        let said = said?;
+        if fetched.is_err() {
+            // The console has the reason.
+            eprint!("{said}");
+        }
+        fetched?;
+        said
     };
     // A reader that has gone does not change what was seen.
     let _gone = say(&said);
     Ok(())
+}
+
+/// The outer error is of the words. Whether nothing was found.
+fn search(words: &[&str]) -> Result<Result<bool, Setup>, String> {
+    let (mut calls, mut seeds, mut from) = (300, 10, 1);
+    let mut subject = &SUBJECTS[0];
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().copied().ok_or(format!("{word} what?"));
+        let number = |text: &str| text.parse::<u32>().map_err(|why| format!("{text}: {why}"));
+        match *word {
+            "--module" => subject = Subject::named(value()?).ok_or("ext2, minix or bfs?")?,
+            "--calls" => calls = number(value()?)?,
+            "--seeds" => seeds = number(value()?)?,
+            "--from" => from = number(value()?)?,
+            other => return Err(format!("{other} is no option")),
+        }
+    }
+    Ok(find(subject, calls, from..from.saturating_add(seeds)))
+}
+
+/// Boots for the shortest list of calls.
+const BOOTS: u32 = 80;
+
+fn find(subject: &'static Subject, calls: u32, seeds: Range<u32>) -> Result<bool, Setup> {
+    let built = Built::cached()?;
+    let built =
+        built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
+    let folder = built.build_folder().with_file_name("walled");
+    let machine = Machine::new(&built, &folder, &Machine::own_policies())?;
+    let place = folder.join(format!("search-{}", std::process::id()));
+    let search = Search::new(&machine, subject, &library()?, &place, &mut |_| None)?;
+    let mut found = 0;
+    for seed in seeds.clone() {
+        if let Some(finding) = search.seed(u64::from(seed), calls, BOOTS)? {
+            found += 1;
+            let told = finding.told.join("\n");
+            let (what, report) = (finding.what, finding.report);
+            // A reader that has gone does not change what was found.
+            let _gone = say(&format!("seed {seed}: {what}\n{report}\n{told}\n"));
+        }
+    }
+    let _gone = std::fs::remove_dir_all(&place);
+    let module = subject.module;
+    let (count, all) = (seeds.len(), seeds.len() as u64 * u64::from(calls));
+    let _gone = say(&format!(
+        "{module}: {count} seeds, {all} calls, {found} ended it\n"
+    ));
+    Ok(found == 0)
 }
 
 /// The outer error is of the words.
@@ -303,8 +422,9 @@ fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
         match *word {
             "--module" => {
                 let found = Subject::named(value()?);
-                subject =
-                    found.ok_or("faults are tried in ext2, minix, bfs, md5 and lz4_compress")?;
+                let names: Vec<&str> = SUBJECTS.iter().map(|one| one.module).collect();
+                let known = || format!("faults are tried in {}", names.join(", "));
+                subject = found.ok_or_else(known)?;
             }
             "--runs" => runs = number(value()?)?,
             "--from" => from = number(value()?)?,

@@ -39,13 +39,14 @@ const NULLS: [(&str, usize); 4] = [
 /// # Errors
 /// The headers cannot be read.
 pub fn prototypes(built: &Built, names: &[String]) -> Result<String, Setup> {
-    let folder = built.tree().join("include/linux");
     let mut text = String::new();
-    let mut files: Vec<_> = fs::read_dir(&folder)
-        .map_err(at(&folder))?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|ending| ending == "h"))
-        .collect();
+    let mut files = Vec::new();
+    for folder in ["include/linux", "include/net"] {
+        let folder = built.tree().join(folder);
+        let listed = fs::read_dir(&folder).map_err(at(&folder))?;
+        let paths = listed.filter_map(|entry| Some(entry.ok()?.path()));
+        files.extend(paths.filter(|path| path.extension().is_some_and(|ending| ending == "h")));
+    }
     files.sort();
     for file in files {
         text.push_str(&fs::read_to_string(&file).map_err(at(&file))?);

@@ -24,12 +24,16 @@ pub fn stand(maker: &Maker<'_>, module: &Module, file: &File) -> Result<String, 
     Ok(text(&module.name, &exports))
 }
 
-/// The modules for recovery and for calls of libraries, and their sources.
-pub(crate) const ORDINARY: [(&str, &str); 2] = [
+/// The modules for recovery, for timers and the like, for questions, for networks and disks, and for calls of libraries, and their sources.
+pub(crate) const ORDINARY: [(&str, &str); 6] = [
     (
         "mullion_recover",
         include_str!("../patch/mullion_recover.c"),
     ),
+    ("mullion_block", include_str!("../patch/mullion_block.c")),
+    ("mullion_later", include_str!("../patch/mullion_later.c")),
+    ("mullion_live", include_str!("../patch/mullion_live.c")),
+    ("mullion_net", include_str!("../patch/mullion_net.c")),
     ("mullion_try", include_str!("../patch/mullion_try.c")),
 ];
 

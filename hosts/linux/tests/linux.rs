@@ -3,6 +3,13 @@
 //! gcc calls this very program as its assembler and linker, so it has a `main` of its own. The kernel is made by
 //! `make linux`: without it this test says so, and `MULLION_REQUIRE_LINUX` makes that a failure.
 
+#[path = "parts/disks.rs"]
+mod disks;
+#[path = "parts/networks.rs"]
+mod networks;
+#[path = "parts/search.rs"]
+mod search;
+
 use mullion_linux::{
     ALGORITHMS, Boot, Built, Disk, End, Instead, Machine, Protection, SUBJECTS, Trial, Trials,
     Work, fresh_disk, is_sound, table, tool,
@@ -45,30 +52,52 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let scratch = tempfile::tempdir().expect("a temporary directory");
-    a_machine_ends_with_the_process_that_started_it(&scratch.path().join("spins"));
-    let disk = Disk::new(&built, &scratch.path().join("made")).expect("a build");
-    plain_modules_work(&disk);
-    for algorithm in ALGORITHMS {
-        walled_modules_do_the_same(&disk, algorithm, &scratch.path().join(algorithm));
-    }
-    a_wild_store_is_refused_and_the_kernel_goes_on(&built, &disk, &scratch.path().join("wild"));
     let made = scratch.path().join("made");
     let machine = Machine::new(&built, &made, &Machine::own_policies()).expect("a build");
-    hashes_and_ciphers_pass_the_kernel_s_own_tests(&machine, &scratch.path().join("crypto"));
-    a_file_system_does_its_work(&machine, &scratch.path().join("ext2"));
-    a_file_system_does_as_without_a_wall(&machine, &scratch.path().join("minix"));
-    a_file_system_with_one_folder_does_its_work(&machine, &scratch.path().join("bfs"));
-    checksums_are_what_is_published(&machine, &scratch.path().join("checksums"));
-    a_file_system_that_stores_elsewhere_is_stopped(&machine, &scratch.path().join("stops"));
-    a_file_system_is_loaded_again_while_the_machine_goes_on(
-        &machine,
-        &scratch.path().join("again"),
-    );
-    a_hash_is_loaded_again_under_load(&machine, &scratch.path().join("hash"));
-    every_module_is_loaded_in_one_boot(&machine, &scratch.path().join("all"));
-    faults_are_caught_and_survived(&built, &machine, scratch.path());
+    // One of them by its name, or all.
+    let only = std::env::args()
+        .nth(1)
+        .filter(|word| !word.starts_with('-'));
+    let parts: [(&str, &dyn Fn()); 6] = [
+        ("compressors", &|| compressors(&built, scratch.path())),
+        ("modules", &|| modules(&machine, scratch.path())),
+        ("disks", &|| disks::run(&machine, scratch.path())),
+        ("networks", &|| {
+            networks::run(&built, &machine, &made, scratch.path());
+        }),
+        ("search", &|| search::run(&machine, scratch.path())),
+        ("faults", &|| {
+            every_module_is_loaded_in_one_boot(&machine, &scratch.path().join("all"));
+            faults_are_caught_and_survived(&built, &machine, scratch.path());
+        }),
+    ];
+    let is_wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
+    let wanted: Vec<_> = parts.iter().filter(|(name, _)| is_wanted(name)).collect();
+    assert!(!wanted.is_empty(), "there is no part {only:?}");
+    wanted.iter().for_each(|(_, part)| part());
     println!("the kernel boots, and its walled modules work");
     ExitCode::SUCCESS
+}
+
+fn compressors(built: &Built, scratch: &Path) {
+    a_machine_ends_with_the_process_that_started_it(&scratch.join("spins"));
+    let disk = Disk::new(built, &scratch.join("made")).expect("a build");
+    plain_modules_work(&disk);
+    for algorithm in ALGORITHMS {
+        walled_modules_do_the_same(&disk, algorithm, &scratch.join(algorithm));
+    }
+    a_wild_store_is_refused_and_the_kernel_goes_on(built, &disk, &scratch.join("wild"));
+}
+
+fn modules(machine: &Machine<'_>, scratch: &Path) {
+    hashes_and_ciphers_pass_the_kernel_s_own_tests(machine, &scratch.join("crypto"));
+    a_file_system_does_its_work(machine, &scratch.join("ext2"));
+    a_file_system_does_as_without_a_wall(machine, &scratch.join("minix"));
+    a_file_system_with_one_folder_does_its_work(machine, &scratch.join("bfs"));
+    checksums_are_what_is_published(machine, &scratch.join("checksums"));
+    a_file_system_that_stores_elsewhere_is_stopped(machine, &scratch.join("stops"));
+    a_file_system_is_loaded_again_while_the_machine_goes_on(machine, &scratch.join("again"));
+    a_hash_is_loaded_again_under_load(machine, &scratch.join("hash"));
 }
 
 /// With this argument the program boots a machine whose program works for a minute.
@@ -504,7 +533,7 @@ fn every_module_is_loaded_in_one_boot(machine: &Machine<'_>, folder: &Path) {
     };
     let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut |_| None);
     let walled = walled.expect("modules").len();
-    assert!(walled >= 53, "{walled}");
+    assert!(walled >= 55, "{walled}");
     let said = machine.boot(&work, Instead::Walled(folder, &library()));
     let said = said.expect("a boot");
     let loaded = |name: &String| said.contains(&format!("init: insmod {name}: done"));

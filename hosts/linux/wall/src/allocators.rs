@@ -8,7 +8,8 @@
 //! ```
 
 use crate::journal::{self, SILENT, Thing};
-use crate::{WALL, rights};
+use crate::later::{self, Later};
+use crate::{WALL, disks, packets, rights};
 use mullion_word::runtime::{caller, refuse};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -33,6 +34,14 @@ impl Mediated {
     /// Whether a policy has to name it as an allocator. Others take the place of the kernel's function.
     pub(crate) fn is_allocator(&self) -> bool {
         matches!(self.how, How::Gives | How::Frees(_))
+    }
+
+    /// Whether it looks at the arguments itself, and more closely than by their types.
+    pub(crate) fn looks(&self) -> bool {
+        matches!(
+            self.how,
+            How::GivesPacket(_) | How::Later(_) | How::FreesPages
+        )
     }
 }
 
@@ -105,7 +114,9 @@ fn gives_back(
 ) -> u64 {
     let what = arguments[at];
     let has = caller().is_some_and(|domain| journal::gives(&domain, thing, what));
-    if !journal::is_nothing(what) && !has {
+    // A number is no pointer.
+    let is_nothing = journal::is_nothing(what) && thing != Thing::Major;
+    if !is_nothing && !has {
         refuse(format!(
             "{name}: {what:#x} is not the module's to give back"
         ));
@@ -131,6 +142,142 @@ fn mounts(real: &AtomicUsize, arguments: Arguments) -> u64 {
     root
 }
 
+/// Memory for each processor: there is one, and it is at the result.
+fn gives_per_cpu(real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let result = call(real, arguments);
+    if let (Some(wall), Some(domain), true) = (WALL.get(), caller(), result != 0) {
+        let (start, bytes) = (result as usize, arguments[0] as usize);
+        // SAFETY: the kernel has given it to this module, and nobody else has it until it goes back.
+        let right = unsafe { wall.host.grant_for(&domain, start, bytes, true) };
+        journal::takes_with(
+            &domain,
+            Thing::PerCpu,
+            [result, 0],
+            right.into_iter().collect(),
+        );
+    }
+    result
+}
+
+/// It is the kernel's from then on, if the function has done it.
+fn hands_over(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    let what = arguments[0];
+    let Some(domain) = caller().filter(|domain| journal::holds(domain, thing, what)) else {
+        refuse(format!(
+            "{name}: {what:#x} is not the module's to hand over"
+        ));
+        return 0;
+    };
+    let number = WALL.get().map_or(0, |wall| wall.number(&domain));
+    if thing == Thing::Device && !packets::fits(number, what) {
+        refuse(format!(
+            "{name}: the device's functions are not the module's"
+        ));
+        return 0;
+    }
+    let result = call(real, arguments);
+    if result as u32 == 0 {
+        journal::gives(&domain, thing, what);
+    }
+    result
+}
+
+/// Pages: the result is the structure of the first one.
+fn gives_pages(real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let (page, order) = (call(real, arguments), u64::from(arguments[1] as u32));
+    if let Some(domain) = caller().filter(|_| page != 0) {
+        let rights = disks::rights_to_pages(&domain, page, order);
+        journal::takes_with(&domain, Thing::Pages, [page, order], rights);
+    }
+    page
+}
+
+fn frees_pages(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let [page, order, ..] = arguments;
+    let domain = caller().filter(|domain| {
+        journal::other(domain, Thing::Pages, page) == Some(u64::from(order as u32))
+    });
+    if !domain.is_some_and(|domain| journal::gives(&domain, Thing::Pages, page)) {
+        refuse(format!("{name}: {page:#x} is not the module's to free"));
+        return 0;
+    }
+    call(real, arguments)
+}
+
+/// A disk or a network device: its structure is the module's until it goes.
+fn makes(real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    let made = call(real, arguments);
+    let domain = caller().filter(|_| !journal::is_nothing(made));
+    if let (Some(wall), Some(domain)) = (WALL.get(), domain) {
+        journal::takes(&domain, thing, [made, 0]);
+        rights::has(wall.host, wall.kernel, &domain, made);
+        if thing == Thing::Disk {
+            disks::made(&domain, made);
+        }
+    }
+    made
+}
+
+fn puts_disk(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let disk = arguments[0];
+    if caller().is_some_and(|domain| journal::holds(&domain, Thing::Disk, disk)) {
+        disks::gone(disk);
+    }
+    gives_back(name, real, Thing::Disk, 0, arguments)
+}
+
+fn adds_disk(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let disk = arguments[1];
+    if !caller().is_some_and(|domain| journal::holds(&domain, Thing::Disk, disk)) {
+        refuse(format!("{name}: {disk:#x} is no disk of the module's"));
+        return 0;
+    }
+    disks::adds(disk);
+    call(real, arguments)
+}
+
+/// A lock of which there is one.
+fn enters(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    let Some(domain) = caller().filter(|domain| !journal::has(domain, thing, ONLY)) else {
+        refuse(format!("{name}: the module has closed it itself"));
+        return 0;
+    };
+    let result = call(real, arguments);
+    journal::takes(&domain, thing, [ONLY, 0]);
+    result
+}
+
+fn leaves(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    if !caller().is_some_and(|domain| journal::gives(&domain, thing, ONLY)) {
+        refuse(format!("{name}: the module has not closed it"));
+        return 0;
+    }
+    call(real, arguments)
+}
+
+/// What the journal has of a thing of which there is one.
+const ONLY: u64 = 1;
+
+/// The packet is the caller's.
+fn takes_packet(real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let result = call(real, arguments);
+    if let Some(domain) = caller().filter(|_| !journal::is_nothing(result)) {
+        packets::takes(&domain, result);
+    }
+    result
+}
+
+/// The packet is the caller's no longer: it is freed, or the kernel's.
+fn gives_packet(name: &str, real: &AtomicUsize, at: usize, arguments: Arguments) -> u64 {
+    let packet = arguments[at];
+    let is_its = caller().is_some_and(|domain| packets::gives(&domain, packet));
+    if packet != 0 && !is_its {
+        refuse(format!("{name}: {packet:#x} is not lent to the module"));
+        return 0;
+    }
+    call(real, arguments)
+}
+
 /// How a function says that something is had.
 #[derive(Clone, Copy)]
 enum By {
@@ -153,6 +300,18 @@ enum How {
     Switches,
     Mounts,
     GivesUp,
+    GivesPerCpu,
+    HandsOver(Thing),
+    Enters(Thing),
+    Leaves(Thing),
+    TakesPacket,
+    GivesPacket(usize),
+    Later(Later),
+    GivesPages,
+    FreesPages,
+    Makes(Thing),
+    PutsDisk,
+    AddsDisk,
 }
 
 fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
@@ -164,6 +323,18 @@ fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: Arguments) -> u6
         How::GivesBack(thing, at) => gives_back(name, real, thing, at, arguments),
         How::Switches => switches(real, arguments),
         How::Mounts => mounts(real, arguments),
+        How::GivesPerCpu => gives_per_cpu(real, arguments),
+        How::HandsOver(thing) => hands_over(name, real, thing, arguments),
+        How::Enters(thing) => enters(name, real, thing, arguments),
+        How::Leaves(thing) => leaves(name, real, thing, arguments),
+        How::TakesPacket => takes_packet(real, arguments),
+        How::GivesPacket(at) => gives_packet(name, real, at, arguments),
+        How::Later(what) => later::mediate(name, what, arguments),
+        How::GivesPages => gives_pages(real, arguments),
+        How::FreesPages => frees_pages(name, real, arguments),
+        How::Makes(thing) => makes(real, thing, arguments),
+        How::PutsDisk => puts_disk(name, real, arguments),
+        How::AddsDisk => adds_disk(name, real, arguments),
         // A module that finds its own bug is ended, and not the machine.
         How::GivesUp => {
             refuse(format!("{name}: the module gives up"));
@@ -179,6 +350,8 @@ macro_rules! mediated {
             use super::{By::*, How::{self, *}};
             #[allow(unused_imports)]
             use crate::journal::Thing::*;
+            #[allow(unused_imports)]
+            use crate::later::Later as L;
             use std::sync::atomic::AtomicUsize;
             pub(super) static REAL: AtomicUsize = AtomicUsize::new(0);
             pub(super) const HOW: How = $how;
@@ -257,4 +430,58 @@ mediated! {
     "um_set_signals" set_signals Switches,
     "mount_bdev" mount_bdev Mounts,
     "panic" panic GivesUp,
+    "__alloc_percpu" alloc_percpu GivesPerCpu,
+    "__alloc_percpu_gfp" alloc_percpu_gfp GivesPerCpu,
+    "free_percpu" free_percpu GivesBack(PerCpu, 0),
+    "alloc_workqueue" alloc_workqueue Takes(Queue, Result),
+    "destroy_workqueue" destroy_workqueue GivesBack(Queue, 0),
+    "mod_timer" mod_timer Later(L::Timer(0)),
+    "timer_reduce" timer_reduce Later(L::Timer(1)),
+    "mod_timer_pending" mod_timer_pending Later(L::Timer(2)),
+    "add_timer" add_timer Later(L::AddTimer),
+    "timer_delete" timer_delete Later(L::EndTimer(0)),
+    "try_to_del_timer_sync" try_timer_delete Later(L::EndTimer(1)),
+    "timer_delete_sync" timer_delete_sync Later(L::EndTimer(1)),
+    "queue_work_on" queue_work Later(L::Work),
+    "queue_delayed_work_on" queue_delayed_work Later(L::DelayedWork(0)),
+    "mod_delayed_work_on" mod_delayed_work Later(L::DelayedWork(1)),
+    "cancel_work" cancel_work Later(L::EndWork(0, 0)),
+    "cancel_work_sync" cancel_work_sync Later(L::EndWork(1, 0)),
+    "cancel_delayed_work" cancel_delayed_work Later(L::EndWork(0, 0)),
+    "cancel_delayed_work_sync" cancel_delayed_work_sync Later(L::EndWork(1, 0)),
+    "flush_work" flush_work Later(L::EndWork(1, 1)),
+    "flush_delayed_work" flush_delayed_work Later(L::EndWork(1, 1)),
+    "call_rcu" call_rcu Later(L::Callback),
+    "alloc_netdev_mqs" alloc_netdev Makes(Device),
+    "free_netdev" free_netdev GivesBack(Device, 0),
+    "register_netdevice" register_netdevice HandsOver(Device),
+    "register_netdev" register_netdev HandsOver(Device),
+    "rtnl_link_register" link_register Takes(Link, IfZero),
+    "__rtnl_link_register" link_register_locked Takes(Link, IfZero),
+    "rtnl_link_unregister" link_unregister GivesBack(Link, 0),
+    "__rtnl_link_unregister" link_unregister_locked GivesBack(Link, 0),
+    "rtnl_lock" rtnl_lock Enters(Networks),
+    "rtnl_unlock" rtnl_unlock Leaves(Networks),
+    "__alloc_skb" alloc_skb TakesPacket,
+    "__netdev_alloc_skb" netdev_alloc_skb TakesPacket,
+    "skb_clone" skb_clone TakesPacket,
+    "skb_copy" skb_copy TakesPacket,
+    "skb_copy_expand" skb_copy_expand TakesPacket,
+    "skb_realloc_headroom" skb_realloc_headroom TakesPacket,
+    "consume_skb" consume_skb GivesPacket(0),
+    "kfree_skb_reason" kfree_skb GivesPacket(0),
+    "__dev_kfree_skb_any" kfree_skb_any GivesPacket(0),
+    "__dev_kfree_skb_irq" kfree_skb_irq GivesPacket(0),
+    "netif_rx" netif_rx GivesPacket(0),
+    "__netif_rx" netif_rx_bh GivesPacket(0),
+    "netif_receive_skb" netif_receive GivesPacket(0),
+    "__dev_queue_xmit" queue_xmit GivesPacket(0),
+    "__alloc_pages" alloc_pages GivesPages,
+    "__free_pages" free_pages FreesPages,
+    "__blk_alloc_disk" alloc_disk Makes(Disk),
+    "device_add_disk" add_disk AddsDisk,
+    "put_disk" put_disk PutsDisk,
+    "bio_endio" bio_endio GivesPacket(0),
+    "__register_blkdev" register_blkdev Takes(Major, IfZero),
+    "unregister_blkdev" unregister_blkdev GivesBack(Major, 0),
 }

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::kernel::Kernel;
-use mullion_word::runtime::Domain;
+use mullion_word::runtime::{Domain, Granted};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -34,6 +34,22 @@ pub(crate) enum Thing {
     Shashes,
     Algorithm,
     Algorithms,
+    /// A queue of work.
+    Queue,
+    /// Memory for each processor, of so many bytes.
+    PerCpu,
+    /// A network device that is not registered.
+    Device,
+    /// A kind of network devices, which is registered.
+    Link,
+    /// The lock of all networks.
+    Networks,
+    /// A disk.
+    Disk,
+    /// A number of a kind of disks, and its name.
+    Major,
+    /// Pages of memory: which, and the logarithm of how many.
+    Pages,
 }
 
 /// How it is given back for a module that does not run any more: by which function, and, if the task whose call is ended
@@ -56,7 +72,7 @@ const fn undo(thing: Thing, name: &'static str, first: &'static str) -> Undo {
     }
 }
 
-static UNDO: [Undo; 11] = [
+static UNDO: [Undo; 19] = [
     undo(Thing::Buffer, "__brelse", ""),
     undo(Thing::Inode, "mullion_undo_inode", ""),
     undo(Thing::Cache, "mullion_undo_cache", ""),
@@ -72,6 +88,14 @@ static UNDO: [Undo; 11] = [
     undo(Thing::Shashes, "crypto_unregister_shashes", ""),
     undo(Thing::Algorithm, "crypto_unregister_alg", ""),
     undo(Thing::Algorithms, "crypto_unregister_algs", ""),
+    undo(Thing::Queue, "destroy_workqueue", ""),
+    undo(Thing::PerCpu, "free_percpu", ""),
+    undo(Thing::Device, "free_netdev", ""),
+    undo(Thing::Link, "rtnl_link_unregister", ""),
+    undo(Thing::Networks, "", "rtnl_unlock"),
+    undo(Thing::Disk, "put_disk", ""),
+    undo(Thing::Major, "unregister_blkdev", ""),
+    undo(Thing::Pages, "__free_pages", ""),
 ];
 
 struct Held {
@@ -81,6 +105,8 @@ struct Held {
     what: [u64; 2],
     /// The task that took it.
     task: u64,
+    /// It is memory, which the module may write meanwhile.
+    _rights: Vec<Granted>,
 }
 
 static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
@@ -128,13 +154,33 @@ pub(crate) fn is_nothing(pointer: u64) -> bool {
 
 /// The module has it from now on.
 pub(crate) fn takes(domain: &Domain, thing: Thing, what: [u64; 2]) {
+    takes_with(domain, thing, what, Vec::new());
+}
+
+/// As [`takes`], with rights to memory that end when it is given back.
+pub(crate) fn takes_with(domain: &Domain, thing: Thing, what: [u64; 2], rights: Vec<Granted>) {
     let (domain, task) = (domain.id().get(), task());
     held().push(Held {
         domain,
         thing,
         what,
         task,
+        _rights: rights,
     });
+}
+
+/// Whether the module has it, in whichever task.
+pub(crate) fn holds(domain: &Domain, thing: Thing, what: u64) -> bool {
+    let id = domain.id().get();
+    let is_it = |one: &Held| one.domain == id && one.thing == thing && one.what[0] == what;
+    held().iter().any(is_it)
+}
+
+/// What the module has with it.
+pub(crate) fn other(domain: &Domain, thing: Thing, what: u64) -> Option<u64> {
+    let id = domain.id().get();
+    let is_it = |one: &&Held| one.domain == id && one.thing == thing && one.what[0] == what;
+    held().iter().rfind(is_it).map(|one| one.what[1])
 }
 
 /// Whether the module had it, and has it no longer.
@@ -143,7 +189,10 @@ pub(crate) fn gives(domain: &Domain, thing: Thing, what: u64) -> bool {
     let mut held = held();
     let is_it = |one: &Held| one.domain == id && one.thing == thing && one.what[0] == what;
     let found = held.iter().rposition(is_it);
-    found.map(|at| held.remove(at)).is_some()
+    let gone = found.map(|at| held.remove(at));
+    drop(held);
+    // Its right to memory ends here.
+    gone.is_some()
 }
 
 /// Whether the task that runs has taken it in this module, and not given it back.

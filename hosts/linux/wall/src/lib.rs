@@ -11,9 +11,13 @@
 //! code: so one task at a time is in here, and goes out again before another one runs. Handlers of interrupts do not come here.
 
 mod allocators;
+mod disks;
 mod journal;
 mod kernel;
+mod later;
+mod live;
 mod load;
+mod packets;
 mod rights;
 mod signals;
 mod types;
@@ -42,6 +46,13 @@ impl Wall {
         let domains = self.domains.lock().unwrap_or_else(PoisonError::into_inner);
         let at = usize::try_from(number).ok()?.checked_sub(1)?;
         domains.get(at).copied()
+    }
+
+    /// 0: it has none yet.
+    fn number(&self, domain: &Domain) -> c_ulong {
+        let domains = self.domains.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = domains.iter().rposition(|one| one.id() == domain.id());
+        at.map_or(0, |at| at as c_ulong + 1)
     }
 }
 
@@ -75,6 +86,7 @@ pub unsafe extern "C" fn mullion_linux_start(
                 kernel.say(&report.to_string());
                 ended(kernel);
             });
+            live::begin(host, &folder);
             let domains = Mutex::default();
             let wall = Wall {
                 host,
@@ -106,6 +118,11 @@ fn ended(kernel: Kernel) {
     drop(domains);
     for (at, domain) in all.into_iter().filter(|(_, domain)| fresh(domain)) {
         domain.set_tag(TOLD);
+        disks::kill(at as c_ulong + 1);
+        match packets::kill(at as c_ulong + 1, &domain) {
+            0 => {}
+            count => kernel.say(&format!("{count} packets and requests were taken back")),
+        }
         journal::at_once(&domain, || kernel.interrupts_on());
         kernel.ended(at as c_ulong + 1, give_back);
     }
@@ -122,10 +139,14 @@ extern "C" fn give_back(domain: c_ulong) {
     else {
         return;
     };
+    // Devices first, whose functions nobody calls then.
+    packets::undo(domain);
+    disks::undo(domain);
+    let armed = later::undo(domain);
     let count = journal::give_back(&found);
     let freed = rights::free_all(wall.kernel, &found);
     wall.kernel.say(&format!(
-        "{count} things were given back, and {freed} pieces of memory"
+        "{count} things were given back, {armed} timers and works, and {freed} pieces of memory"
     ));
     let _in_use = mullion_linux_unload(domain);
 }
@@ -157,6 +178,7 @@ pub unsafe extern "C" fn mullion_linux_load(
         Ok(Err(error)) => return refuse(wall.kernel, &format!("{name}: {error}"), libc::ENOEXEC),
         Err(error) => return refuse(wall.kernel, &error, libc::EIO),
     };
+    live::named(wall.kernel, loaded, &name);
     let mut domains = wall.domains.lock().unwrap_or_else(PoisonError::into_inner);
     domains.push(loaded);
     // SAFETY: the caller lets it be written.
@@ -192,12 +214,16 @@ pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
     if found.is_ended() {
         journal::give_back(&found);
     }
+    // It does not come back, and what calls it later would fail.
+    later::undo(domain);
     rights::ended(&found);
     wall.kernel.say(&format!(
-        "until now {} checked calls, {} rights to objects given, {} taken back",
+        "until now {} checked calls, {} rights to objects given, {} taken back; {} packets and requests lent, {} of them gone on",
         types::CALLS.load(Ordering::Relaxed),
         rights::GIVEN.load(Ordering::Relaxed),
-        rights::TAKEN.load(Ordering::Relaxed)
+        rights::TAKEN.load(Ordering::Relaxed),
+        packets::LENT.load(Ordering::Relaxed),
+        packets::GONE.load(Ordering::Relaxed)
     ));
     match found.unload() {
         Ok(()) => 0,

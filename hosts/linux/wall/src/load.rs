@@ -1,9 +1,9 @@
 //! From a module's file and its policy to a domain.
 
 use crate::allocators::{ALL, Mediated, instead};
-use crate::journal;
 use crate::rights::{Kinds, has_kinds, on_demand};
 use crate::{Wall, signals, types};
+use crate::{disks, journal, later, packets};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
 use mullion_word_policy::{File, Interface, LowerError, TextError};
@@ -49,19 +49,22 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     }
     let mut resolve = |symbol: &str| {
         let address = wall.kernel.symbol(symbol, of)?;
-        let address = match instead(symbol) {
+        let (address, looks) = match instead(symbol) {
             Some(one) => {
                 one.settle(address);
-                one.mediator as usize
+                (one.mediator as usize, one.looks())
             }
-            None => address,
+            None => (address, false),
         };
-        Some(match trusted.contains(symbol) {
+        Some(match trusted.contains(symbol) && !looks {
             true => types::through(symbol, address),
             false => address,
         })
     };
     journal::settle(wall.kernel, of);
+    later::settle(wall.kernel, of);
+    packets::settle(wall.kernel);
+    disks::settle(wall.kernel);
     let domain = wall.host.load_with(&module, policy, &mut resolve)?;
     has_kinds(&domain, &kinds);
     on_demand(wall.host, wall.kernel, domain, kinds, name.to_owned());
@@ -99,6 +102,7 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
     let mediated = ALL.iter().filter(named).collect();
     let bytes = read(folder.join(name).with_extension("so"))?;
     let module = mullion_word::module(name, bytes)?;
-    let trusted = list("trusts").cloned().collect();
+    // What the headers say of arguments is true of those with effects, too.
+    let trusted = list("trusts").chain(file.calls.keys()).cloned().collect();
     Ok((module, policy, Kinds::of(&file), mediated, trusted))
 }

@@ -8,8 +8,8 @@
 //!
 //! A policy's `[group]` has lists of kinds, as the kernel names them (`mullion_object` of the patch): `reads` and `writes`.
 
-use crate::WALL;
 use crate::kernel::{Kernel, Object};
+use crate::{WALL, later};
 use mullion_word::runtime::{Domain, Granted, Host};
 use mullion_word_policy::File;
 use mullion_word_table::Access;
@@ -127,6 +127,13 @@ pub(crate) fn allocated(host: Host, kernel: Kernel, domain: &Domain, address: u6
     }
 }
 
+/// The object at an address is the module's to write. It goes back by itself, and not when the module is ended.
+pub(crate) fn has(host: Host, kernel: Kernel, domain: &Domain, address: u64) {
+    if let Some(object) = kernel.object(address) {
+        grant(host, kernel, domain, &object, true);
+    }
+}
+
 /// What the policies of modules say, by their numbers.
 static KINDS: Mutex<BTreeMap<u32, Kinds>> = Mutex::new(BTreeMap::new());
 
@@ -180,6 +187,33 @@ pub(crate) fn free_all(kernel: Kernel, domain: &Domain) -> usize {
     own.len()
 }
 
+/// Whether this memory is the module's to write until the kernel tells that it was freed: its own data, or within an object that
+/// it was granted. What a call lends it is not.
+pub(crate) fn lasts(domain: &Domain, start: u64, bytes: usize) -> bool {
+    if domain.has_data(start as usize, bytes) {
+        return domain.view().allows(start, bytes as u64, Access::WRITE);
+    }
+    let object = WALL.get().and_then(|wall| wall.kernel.object(start));
+    object.is_some_and(|object| {
+        let is_inside = start - object.start + bytes as u64 <= object.bytes;
+        is_inside && may_write(domain, object.start)
+    })
+}
+
+/// Whether the module has allocated what begins there as plain memory.
+pub(crate) fn is_plain(address: u64) -> bool {
+    let objects = objects();
+    let grants = objects.get(&address);
+    grants.is_some_and(|grants| grants.owner.is_some())
+}
+
+/// Whether the policy lets a module read something of this kind.
+pub(crate) fn names(domain: &Domain, kind: &str) -> bool {
+    let kinds = kinds();
+    let of = kinds.get(&domain.id().get());
+    of.is_some_and(|of| of.learns || of.right(kind).is_some())
+}
+
 /// Whether an object that begins there was granted to the module, to write.
 pub(crate) fn may_write(domain: &Domain, address: u64) -> bool {
     let id = domain.id().get();
@@ -209,6 +243,11 @@ pub(crate) fn ended(domain: &Domain) {
 
 /// Takes what lies there from all modules.
 pub(crate) fn freed(start: u64, bytes: u64) {
+    let armed = later::freed(start, bytes);
+    if let Some(wall) = WALL.get().filter(|_| armed != 0) {
+        let what = format!("{armed} armed timers or works were in memory that was freed");
+        wall.kernel.say(&what);
+    }
     let gone: Vec<Granted> = {
         let mut objects = objects();
         let end = start.saturating_add(bytes);

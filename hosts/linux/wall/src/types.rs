@@ -5,9 +5,11 @@
 //!   module ──► gate ──► a mediator of this function ──► is it a super block of the module's? ──► new_inode
 //! ```
 
-use crate::rights;
-use crate::{WALL, journal};
+use crate::journal::Thing;
+use crate::kernel::Object;
+use crate::{WALL, disks, journal, packets, rights};
 use mullion_word::runtime::{Domain, caller, refuse};
+use mullion_word_table::Access;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -28,6 +30,15 @@ enum Type {
     Writable,
     /// A variable of its own.
     Own,
+    /// A lock that the module may write, or a variable of the kernel that its policy names.
+    Lock,
+    /// A packet of the module's.
+    Packet,
+    /// A network device of the module's.
+    Device,
+    /// A disk of the module's, and its queue.
+    Disk,
+    Queue,
 }
 
 impl Type {
@@ -41,8 +52,13 @@ impl Type {
             "file" => Type::Object("filp"),
             "page" | "folio" => Type::Object("frame"),
             "block_device" => Type::Within("bdev_cache"),
-            "file_system_type" => Type::Own,
-            "mutex" | "rw_semaphore" | "rb_node" | "rb_root" => Type::Writable,
+            "file_system_type" | "rtnl_link_ops" => Type::Own,
+            "mutex" | "rw_semaphore" => Type::Lock,
+            "rb_node" | "rb_root" => Type::Writable,
+            "sk_buff" => Type::Packet,
+            "net_device" => Type::Device,
+            "gendisk" => Type::Disk,
+            "request_queue" => Type::Queue,
             "kiocb" | "iov_iter" | "writeback_control" | "readahead_control" | "kstat"
             | "iattr" | "fileattr" => Type::Readable,
             _ => Type::Any,
@@ -55,6 +71,18 @@ impl Type {
             Type::Readable => rights::may(domain, pointer, false),
             Type::Writable => rights::may(domain, pointer, true),
             Type::Own => domain.has_data(pointer as usize, 8),
+            Type::Lock => {
+                let object = || WALL.get().and_then(|wall| wall.kernel.object(pointer));
+                let is_named = |object: Object| {
+                    let is_variable = object.kind.starts_with("variable.");
+                    is_variable && object.start == pointer && rights::names(domain, &object.kind)
+                };
+                rights::may(domain, pointer, true) || object().is_some_and(is_named)
+            }
+            Type::Packet => packets::is_its(domain, pointer),
+            Type::Device => is_device(domain, pointer),
+            Type::Disk => journal::holds(domain, Thing::Disk, pointer),
+            Type::Queue => disks::is_queue(domain, pointer),
             Type::Object(kind) | Type::Within(kind) => {
                 let object = WALL.get().and_then(|wall| wall.kernel.object(pointer));
                 object.is_some_and(|object| {
@@ -65,6 +93,23 @@ impl Type {
             }
         }
     }
+}
+
+/// A device that the module has made, or that is registered for it. The kernel has a new one set up in a call of the module's, to
+/// which it lends it.
+fn is_device(domain: &Domain, pointer: u64) -> bool {
+    let Some(wall) = WALL.get() else {
+        return false;
+    };
+    let is_lent = || {
+        let object = wall.kernel.object(pointer);
+        let is_whole = object.is_some_and(|object| object.start == pointer);
+        let may = domain.view().allows(pointer, 64, Access::WRITE);
+        may && is_whole && !rights::is_plain(pointer)
+    };
+    journal::holds(domain, Thing::Device, pointer)
+        || packets::is_device(wall.number(domain), pointer)
+        || is_lent()
 }
 
 /// A function of the kernel that is called through a mediator.

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Disks of modules behind Mullion's word wall: an ordinary module, and no part of the patch.
+ *
+ * A request (`struct bio`) is the driver's from the call of `submit_bio` until the driver says that it is done. Meanwhile the
+ * driver may read the request and its list of pieces, and the memory that is to be written to the disk. It may write the memory
+ * that is to be read from the disk, and the word of the request that says how it went.
+ *
+ * When the driver is ended, its disks answer with errors at once. A little later they go, and its requests fail.
+ */
+
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+/* Some memory that is lent. */
+struct mullion_piece {
+	unsigned long start, bytes, write;
+};
+
+/* What the library and this module tell each other. */
+struct mullion_block {
+	/* Of this module. */
+	void (*kill)(unsigned long domain);
+	void (*undo)(unsigned long domain);
+	/* The module has made a disk, or has it no more. */
+	void (*made)(unsigned long domain, struct gendisk *disk);
+	void (*gone)(struct gendisk *disk);
+	/* Before it is added. */
+	void (*adds)(struct gendisk *disk);
+	int (*is_queue)(unsigned long domain, struct request_queue *queue);
+	void (*fail)(struct bio *bio);
+	/* Where the memory of a page is. */
+	unsigned long (*memory)(struct page *page);
+	/* Of the library. */
+	void (*lend)(unsigned long domain, unsigned long what, const struct mullion_piece *pieces, unsigned long count);
+};
+
+extern struct mullion_block mullion_block;
+
+/* A disk of a walled module; `ops` is what the kernel calls. */
+struct watched {
+	struct list_head all;
+	struct gendisk *disk;
+	unsigned long domain;
+	const struct block_device_operations *own;
+	struct block_device_operations ops;
+	bool is_added;
+};
+
+static LIST_HEAD(disks);
+
+static struct watched *find(struct gendisk *disk)
+{
+	struct watched *watched;
+
+	list_for_each_entry(watched, &disks, all)
+		if (watched->disk == disk)
+			return watched;
+	return NULL;
+}
+
+static void made(unsigned long domain, struct gendisk *disk)
+{
+	struct watched *watched = kzalloc(sizeof(*watched), GFP_KERNEL | __GFP_NOFAIL);
+
+	watched->disk = disk;
+	watched->domain = domain;
+	list_add(&watched->all, &disks);
+}
+
+static void gone(struct gendisk *disk)
+{
+	struct watched *watched = find(disk);
+
+	/* Whoever has the disk open may still look at `ops`: its few bytes stay. */
+	if (watched)
+		list_del(&watched->all);
+}
+
+static int is_queue(unsigned long domain, struct request_queue *queue)
+{
+	struct watched *watched;
+
+	list_for_each_entry(watched, &disks, all)
+		if (watched->domain == domain && watched->disk->queue == queue)
+			return 1;
+	return 0;
+}
+
+static void fail(struct bio *bio)
+{
+	bio_io_error(bio);
+}
+
+static unsigned long memory(struct page *page)
+{
+	return (unsigned long)page_address(page);
+}
+
+static void submit(struct bio *bio)
+{
+	struct watched *watched = container_of(bio->bi_bdev->bd_disk->fops, struct watched, ops);
+	unsigned long vectors = bio->bi_iter.bi_idx, count = 0;
+	int faults = current->pagefault_disabled;
+	struct mullion_piece *pieces;
+	struct bvec_iter iter;
+	struct bio_vec vec;
+
+	bio_for_each_segment(vec, bio, iter)
+		count++;
+	pieces = kmalloc_array(count + 3, sizeof(*pieces), GFP_NOIO);
+	if (!pieces) {
+		bio_io_error(bio);
+		return;
+	}
+	count = 0;
+	pieces[count++] = (struct mullion_piece) { (unsigned long)bio, sizeof(*bio), 0 };
+	pieces[count++] = (struct mullion_piece) { (unsigned long)&bio->bi_status & ~7ul, 8, 1 };
+	if (bio_has_data(bio)) {
+		bio_for_each_bvec(vec, bio, iter)
+			vectors++;
+		pieces[count++] = (struct mullion_piece) {
+			(unsigned long)bio->bi_io_vec, vectors * sizeof(struct bio_vec), 0
+		};
+		bio_for_each_segment(vec, bio, iter)
+			pieces[count++] = (struct mullion_piece) {
+				(unsigned long)page_address(vec.bv_page) + vec.bv_offset, vec.bv_len,
+				!op_is_write(bio_op(bio))
+			};
+	}
+	mullion_block.lend(watched->domain, (unsigned long)bio, pieces, count);
+	kfree(pieces);
+	watched->own->submit_bio(bio);
+	/* A call that was ended may have left it so, and the task could not use its own memory. */
+	current->pagefault_disabled = faults;
+}
+
+static void dead_submit(struct bio *bio)
+{
+	bio_io_error(bio);
+}
+
+static void adds(struct gendisk *disk)
+{
+	struct watched *watched = find(disk);
+
+	if (!watched || !disk->fops)
+		return;
+	watched->own = disk->fops;
+	watched->ops = *disk->fops;
+	if (watched->own->submit_bio)
+		watched->ops.submit_bio = submit;
+	/* The kernel makes requests in the place of these. */
+	watched->ops.rw_page = NULL;
+	watched->is_added = true;
+	disk->fops = &watched->ops;
+}
+
+/* At once, in the task whose call was ended. */
+static void kill(unsigned long domain)
+{
+	struct watched *watched;
+
+	list_for_each_entry(watched, &disks, all) {
+		if (watched->domain != domain)
+			continue;
+		watched->ops = (struct block_device_operations) {
+			.owner = watched->ops.owner,
+			.submit_bio = dead_submit,
+		};
+	}
+}
+
+/* Later: the disks go. The library puts what the module has made. */
+static void undo(unsigned long domain)
+{
+	struct watched *watched;
+
+again:
+	list_for_each_entry(watched, &disks, all) {
+		if (watched->domain != domain || !watched->is_added)
+			continue;
+		watched->is_added = false;
+		del_gendisk(watched->disk);
+		goto again;
+	}
+}
+
+struct mullion_block mullion_block = {
+	.kill = kill,
+	.undo = undo,
+	.made = made,
+	.gone = gone,
+	.adds = adds,
+	.is_queue = is_queue,
+	.fail = fail,
+	.memory = memory,
+};
+EXPORT_SYMBOL_GPL(mullion_block);
+
+static int __init begin(void)
+{
+	return 0;
+}
+
+module_init(begin);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Disks of walled modules");

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Network devices of modules behind Mullion's word wall: an ordinary module, and no part of the patch.
+ *
+ * A packet is the driver's from the call of `ndo_start_xmit` until the driver frees it or hands it on, and nobody else's:
+ * the kernel calls a function of ours, which lends the packet first. When the driver is ended, its devices drop packets at
+ * once. A little later they go, and the driver's own packets are freed.
+ */
+
+#include <linux/ethtool.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include <net/rtnetlink.h>
+#include <linux/slab.h>
+
+/* Where a packet is: the structure, and the memory that its bytes are in, with what describes their fragments. */
+struct mullion_packet {
+	unsigned long skb;
+	unsigned long skb_bytes;
+	unsigned long head;
+	unsigned long head_bytes;
+	/* Others have these bytes, too. */
+	unsigned long is_shared;
+};
+
+/* What the library and this module tell each other. */
+struct mullion_net {
+	/* Of this module. */
+	void (*look)(struct sk_buff *skb, struct mullion_packet *packet);
+	void (*kill)(unsigned long domain);
+	void (*undo)(unsigned long domain);
+	int (*is_device)(unsigned long domain, struct net_device *dev);
+	void (*free)(struct sk_buff *skb);
+	/* Whether what a device says of its functions is the module's own data. */
+	int (*fits)(unsigned long domain, struct net_device *dev);
+	/* Of the library: the module in whose data so many bytes lie, or 0. */
+	unsigned long (*owner)(unsigned long address, unsigned long bytes);
+	void (*lend)(unsigned long domain, const struct mullion_packet *packet);
+	/* The packet is the kernel's again. 0: the module did not have it any more. */
+	int (*back)(unsigned long domain, unsigned long skb);
+	/* What is at this address is the module's. */
+	void (*device)(unsigned long domain, unsigned long start);
+};
+
+/* A device of a walled module; `ops` is what the kernel calls. */
+struct watched {
+	struct list_head all;
+	struct net_device *dev;
+	unsigned long domain;
+	const struct net_device_ops *own;
+	struct net_device_ops ops;
+	struct rcu_head late;
+};
+
+extern struct mullion_net mullion_net;
+
+static LIST_HEAD(devices);
+
+static void look(struct sk_buff *skb, struct mullion_packet *packet)
+{
+	packet->skb = (unsigned long)skb;
+	packet->skb_bytes = sizeof(*skb);
+	packet->head = (unsigned long)skb->head;
+	packet->head_bytes = skb_end_offset(skb) + sizeof(struct skb_shared_info);
+	packet->is_shared = skb_cloned(skb) || skb_shared(skb);
+}
+
+static int is_device(unsigned long domain, struct net_device *dev)
+{
+	struct watched *watched;
+
+	list_for_each_entry(watched, &devices, all)
+		if (watched->dev == dev)
+			return watched->domain == domain;
+	return 0;
+}
+
+static int is_of(unsigned long domain, const void *what, unsigned long bytes)
+{
+	return mullion_net.owner((unsigned long)what, bytes) == domain;
+}
+
+/* The kernel follows these at once. */
+static int fits(unsigned long domain, struct net_device *dev)
+{
+	return is_of(domain, dev->netdev_ops, sizeof(*dev->netdev_ops)) &&
+	       (!dev->ethtool_ops || is_of(domain, dev->ethtool_ops, sizeof(*dev->ethtool_ops))) &&
+	       (!dev->rtnl_link_ops || is_of(domain, dev->rtnl_link_ops, sizeof(*dev->rtnl_link_ops)));
+}
+
+static void free_packet(struct sk_buff *skb)
+{
+	kfree_skb(skb);
+}
+
+static netdev_tx_t dead_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	dev->stats.tx_dropped++;
+	kfree_skb(skb);
+	return NETDEV_TX_OK;
+}
+
+static const struct net_device_ops dead_ops = {
+	.ndo_start_xmit = dead_xmit,
+};
+static const struct ethtool_ops dead_ethtool;
+
+static netdev_tx_t xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	const struct net_device_ops *ops = dev->netdev_ops;
+	struct watched *watched = container_of(ops, struct watched, ops);
+	unsigned long domain = watched->domain;
+	struct mullion_packet packet;
+	netdev_tx_t result;
+
+	look(skb, &packet);
+	mullion_net.lend(domain, &packet);
+	result = watched->own->ndo_start_xmit(skb, dev);
+	/* A driver that is busy has left the packet to us. What it has freed, or keeps, is no packet of ours. */
+	if (result == NETDEV_TX_BUSY && mullion_net.back(domain, (unsigned long)skb))
+		return NETDEV_TX_BUSY;
+	return NETDEV_TX_OK;
+}
+
+static void watch(struct net_device *dev)
+{
+	const struct net_device_ops *ops = dev->netdev_ops;
+	unsigned long domain = mullion_net.owner ? mullion_net.owner((unsigned long)ops, sizeof(*ops)) : 0;
+	struct watched *watched;
+
+	if (!domain)
+		return;
+	watched = kzalloc(sizeof(*watched), GFP_KERNEL | __GFP_NOFAIL);
+	watched->dev = dev;
+	watched->domain = domain;
+	watched->own = dev->netdev_ops;
+	watched->ops = *dev->netdev_ops;
+	if (watched->own->ndo_start_xmit)
+		watched->ops.ndo_start_xmit = xmit;
+	list_add(&watched->all, &devices);
+	dev->netdev_ops = &watched->ops;
+	mullion_net.device(domain, (unsigned long)dev);
+}
+
+/* Nobody sends by it any more, and its functions are called once more. */
+static void unwatch(struct net_device *dev)
+{
+	struct watched *watched, *next;
+
+	list_for_each_entry_safe(watched, next, &devices, all) {
+		if (watched->dev != dev)
+			continue;
+		if (dev->netdev_ops == &watched->ops)
+			dev->netdev_ops = watched->own;
+		list_del(&watched->all);
+		kfree_rcu(watched, late);
+	}
+}
+
+static int changed(struct notifier_block *block, unsigned long event, void *what)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(what);
+
+	if (event == NETDEV_REGISTER)
+		watch(dev);
+	else if (event == NETDEV_UNREGISTER)
+		unwatch(dev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block block = { .notifier_call = changed };
+
+/* At once, in the task whose call was ended: nothing of the module is called from then on. */
+static void kill(unsigned long domain)
+{
+	struct watched *watched;
+
+	list_for_each_entry(watched, &devices, all) {
+		struct net_device *dev = watched->dev;
+
+		if (watched->domain != domain)
+			continue;
+		dev->netdev_ops = &dead_ops;
+		dev->ethtool_ops = &dead_ethtool;
+		dev->rtnl_link_ops = NULL;
+		dev->priv_destructor = NULL;
+		dev->needs_free_netdev = true;
+		if (dev->header_ops && mullion_net.owner((unsigned long)dev->header_ops, sizeof(*dev->header_ops)))
+			dev->header_ops = NULL;
+	}
+}
+
+/* Later: the devices go. */
+static void undo(unsigned long domain)
+{
+	struct watched *watched;
+	LIST_HEAD(gone);
+
+	rtnl_lock();
+	kill(domain);
+	list_for_each_entry(watched, &devices, all)
+		if (watched->domain == domain && watched->dev->reg_state == NETREG_REGISTERED)
+			unregister_netdevice_queue(watched->dev, &gone);
+	unregister_netdevice_many(&gone);
+	rtnl_unlock();
+}
+
+struct mullion_net mullion_net = {
+	.look = look,
+	.kill = kill,
+	.undo = undo,
+	.is_device = is_device,
+	.free = free_packet,
+	.fits = fits,
+};
+EXPORT_SYMBOL_GPL(mullion_net);
+
+static int __init begin(void)
+{
+	return register_netdevice_notifier(&block);
+}
+
+module_init(begin);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Network devices of walled modules");

@@ -1,0 +1,145 @@
+//! Disks of modules, and requests (`bio`s): whose they are.
+//!
+//! ```text
+//!   kernel ──► submit_bio ──► the request and its memory are lent ──► the module
+//!   module ──► gate ──► mediator: is it lent to the module? ──► it is taken away ──► bio_endio
+//!   the module is ended ──► its disks give errors at once, and go later; requests that it has fail
+//! ```
+//!
+//! `mullion_block.c` is the other side of this.
+
+use crate::WALL;
+use crate::kernel::Kernel;
+use crate::packets::{self, Lent};
+use mullion_word::runtime::{Domain, Granted};
+use std::ffi::{c_int, c_ulong};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// `struct mullion_piece` of the module for disks.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Piece {
+    start: c_ulong,
+    bytes: c_ulong,
+    write: c_ulong,
+}
+
+/// `struct mullion_block` of the module for disks.
+#[repr(C)]
+struct Block {
+    kill: extern "C" fn(c_ulong),
+    undo: extern "C" fn(c_ulong),
+    made: extern "C" fn(c_ulong, c_ulong),
+    gone: extern "C" fn(c_ulong),
+    adds: extern "C" fn(c_ulong),
+    is_queue: extern "C" fn(c_ulong, c_ulong) -> c_int,
+    fail: extern "C" fn(c_ulong),
+    memory: extern "C" fn(c_ulong) -> c_ulong,
+    lend: Option<extern "C" fn(c_ulong, c_ulong, *const Piece, c_ulong)>,
+}
+
+static BLOCK: AtomicPtr<Block> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Finds the module for disks, and tells it of the library. Without it there are no disks.
+pub(crate) fn settle(kernel: Kernel) {
+    if !BLOCK.load(Ordering::Relaxed).is_null() {
+        return;
+    }
+    let Some(found) = kernel.symbol("mullion_block", std::ptr::null_mut()) else {
+        return;
+    };
+    let block = found as *mut Block;
+    // SAFETY: it is the kernel's own structure of this form, which stays, and one task at a time is in here.
+    unsafe { (*block).lend = Some(lend) };
+    BLOCK.store(block, Ordering::Relaxed);
+}
+
+fn block() -> Option<&'static Block> {
+    // SAFETY: `settle` has it from the kernel, where it stays, and nothing changes it any more.
+    unsafe { BLOCK.load(Ordering::Relaxed).as_ref() }
+}
+
+extern "C" fn lend(number: c_ulong, request: c_ulong, pieces: *const Piece, count: c_ulong) {
+    let domain = WALL.get().and_then(|wall| wall.domain(number));
+    if let Some(domain) = domain {
+        // SAFETY: the kernel's module has filled in so many, and waits.
+        let pieces = unsafe { std::slice::from_raw_parts(pieces, count as usize) };
+        let pieces = pieces
+            .iter()
+            .map(|one| (one.start, one.bytes, one.write != 0));
+        packets::lend_pieces(&domain, Lent::Request, request, pieces);
+    }
+}
+
+fn number(domain: &Domain) -> c_ulong {
+    WALL.get().map_or(0, |wall| wall.number(domain))
+}
+
+/// The module has made a disk.
+pub(crate) fn made(domain: &Domain, disk: u64) {
+    if let Some(block) = block() {
+        (block.made)(number(domain), disk);
+    }
+}
+
+/// A disk goes.
+pub(crate) fn gone(disk: u64) {
+    if let Some(block) = block() {
+        (block.gone)(disk);
+    }
+}
+
+/// A disk is added: from then on the kernel makes requests.
+pub(crate) fn adds(disk: u64) {
+    if let Some(block) = block() {
+        (block.adds)(disk);
+    }
+}
+
+/// Whether it is the queue of a disk of the module's.
+pub(crate) fn is_queue(domain: &Domain, queue: u64) -> bool {
+    block().is_some_and(|block| (block.is_queue)(number(domain), queue) != 0)
+}
+
+/// A request fails.
+pub(crate) fn fail(request: u64) {
+    if let Some(block) = block() {
+        (block.fail)(request);
+    }
+}
+
+/// Rights to pages and to their structures.
+pub(crate) fn rights_to_pages(domain: &Domain, page: u64, order: u64) -> Vec<Granted> {
+    let (Some(wall), Some(block)) = (WALL.get(), block()) else {
+        return Vec::new();
+    };
+    let Some(structure) = wall.kernel.object(page) else {
+        return Vec::new();
+    };
+    let count = 1_u64 << order.min(20);
+    let memory = (block.memory)(page);
+    let all = [(memory, count * 4096), (page, count * structure.bytes)];
+    let right = |(start, bytes): (u64, u64)| {
+        // SAFETY: the kernel has given these pages to this module, and nobody else has them until they go back.
+        unsafe {
+            wall.host
+                .grant_for(domain, start as usize, bytes as usize, true)
+        }
+        .ok()
+    };
+    all.into_iter().filter_map(right).collect()
+}
+
+/// The module's disks give errors from now on.
+pub(crate) fn kill(number: c_ulong) {
+    if let Some(block) = block() {
+        (block.kill)(number);
+    }
+}
+
+/// The disks of an ended module go.
+pub(crate) fn undo(number: c_ulong) {
+    if let Some(block) = block() {
+        (block.undo)(number);
+    }
+}
