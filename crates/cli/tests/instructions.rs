@@ -331,3 +331,62 @@ fn a_linked_program_in_rust_has_a_bound_of_stack() {
         ran.status
     );
 }
+
+/// Where a type of Rust bounds the stack and has recursion, the depth is checked when it runs.
+#[test]
+fn recursion_in_rust_checks_its_depth() {
+    let office = office();
+    let program = |depth: &str| {
+        format!(
+            "#[inline(never)]\nfn f(n: u32, up: &[u32; 100]) -> u32 {{\n    let mut a = [n; 100];\n    \
+             a[(n & 63) as usize] = up[(n & 31) as usize];\n    \
+             if n == 0 {{ 1 }} else {{ f(n - 1, &a).wrapping_add(a[70] - n) }}\n}}\n\
+             pub fn main_of(n: u32) -> u32 {{ f(environment::get(n) * {depth}, &[0; 100]) }}"
+        )
+    };
+    let found = office.recorded("stack", "rust", "stack = \"16K\"", RUST, &program("10"));
+    if let Err(said) = &found
+        && said.contains("rustup")
+    {
+        assert!(
+            std::env::var_os("MULLION_REQUIRE_RUSTC_DEV").is_none(),
+            "{said}"
+        );
+        eprintln!("not tested: elastic Rust: {said}");
+        return;
+    }
+    // The type's bound, and the way behind the last check.
+    let found = found.expect("a bound");
+    assert!((16_384 + 400..16_384 + 4000).contains(&found), "{found}");
+    let run = || office.run(&["run", "--as", "root", "x.mx"], None);
+    assert_eq!(
+        run().status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&run().stderr)
+    );
+    // 60 frames of more than 400 bytes are more than 16 KiB, and less than the domain's stack.
+    let deep = office.recorded("stack", "rust", "stack = \"16K\"", RUST, &program("60"));
+    assert_eq!(deep, Ok(found));
+    let ran = run();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(
+        !ran.status.success() && said.contains("a.rs:2"),
+        "{:?} {said}",
+        ran.status
+    );
+    let deep = office.recorded("stack", "rust", "stack = \"64K\"", RUST, &program("60"));
+    deep.expect("a bound");
+    assert_eq!(run().status.code(), Some(0));
+    // A bound of loops, and so one of instructions, has no recursion.
+    let said = office
+        .recorded(
+            "stack",
+            "rust",
+            "stack = \"64K\"\nloops = 1",
+            RUST,
+            &program("10"),
+        )
+        .expect_err("recursion");
+    assert!(said.contains("error[recursion]"), "{said}");
+}

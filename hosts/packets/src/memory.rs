@@ -1,8 +1,9 @@
 //! Pages that this process shares with somebody: with the kernel (`xdp.rs`), or with a user's process (`share.rs`).
 
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr;
 
 /// Pages of ours, which go with this. It is an address and a length, and reads and writes nothing by itself.
@@ -55,18 +56,9 @@ impl Memory {
 
 /// A file in memory, whose length stays. Who writes to it, its users say.
 pub(crate) fn sealed(name: &CStr, length: u64) -> io::Result<OwnedFd> {
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: the name is a string with its end.
-    let file = unsafe { libc::memfd_create(name.as_ptr(), flags) };
-    let file = crate::ring::check(file)?;
-    // SAFETY: it was just made, and nobody else has it.
-    let file = unsafe { OwnedFd::from_raw_fd(file) };
-    let (number, length) = (file.as_raw_fd(), length.cast_signed());
-    // SAFETY: no memory is handed over.
-    crate::ring::check(unsafe { libc::ftruncate(number, length) })?;
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: the seals are a number, and so is the descriptor.
-    crate::ring::check(unsafe { libc::fcntl(number, libc::F_ADD_SEALS, seals) })?;
+    let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&file, length)?;
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(file)
 }
 

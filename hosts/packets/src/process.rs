@@ -22,9 +22,11 @@ use crate::message::{self, Answer, Question};
 use crate::module::{LoadError, Module};
 use crate::room::Contents;
 use mullion::{Host, Limits};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::thread::futex::{self, Timespec};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,7 +46,10 @@ const LOADING: Duration = Duration::from_secs(60);
 /// Time that a process has beyond its module's own, which it watches itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long nobody sleeps without a look at whether the process has ended.
-const SLICE: Duration = Duration::from_millis(50);
+const SLICE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 /// Looks before one sleeps.
 const LOOKS: u32 = 200;
 
@@ -88,27 +93,18 @@ impl Common {
 
     /// Sleeps until somebody wakes who waits here, unless the number has changed already.
     fn sleep(&self, at: usize, while_it_is: u32) {
-        let slice = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: SLICE.subsec_nanos().into(),
-        };
-        let number = self.number(at).as_ptr();
-        // SAFETY: the number and the time are there for the call.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                number,
-                libc::FUTEX_WAIT,
-                while_it_is,
-                &raw const slice,
-            )
-        };
+        // Whoever sleeps looks at the number again, whatever the reason for which it wakes.
+        let _ = futex::wait(
+            self.number(at),
+            futex::Flags::empty(),
+            while_it_is,
+            Some(&SLICE),
+        );
     }
 
     fn wake(&self, at: usize) {
-        let number = self.number(at).as_ptr();
-        // SAFETY: the number is there for the call.
-        unsafe { libc::syscall(libc::SYS_futex, number, libc::FUTEX_WAKE, 1) };
+        // Of a number in mapped memory no error comes.
+        let _ = futex::wake(self.number(at), futex::Flags::empty(), 1);
     }
 }
 
@@ -256,19 +252,14 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let (process, signal) = (self.process.as_raw_fd(), libc::SIGKILL);
-        let none = std::ptr::null::<libc::siginfo_t>();
-        // SAFETY: the descriptor names the process, or none any more; no structure is handed over.
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process, signal, none, 0) };
+        // It names the process, or none any more: then there is nothing to end.
+        let _ = pidfd_send_signal(&self.process, Signal::KILL);
     }
 }
 
+/// Nobody has waited for the process yet, so the number is its own.
 fn handle(child: &Child) -> io::Result<OwnedFd> {
-    // SAFETY: it takes numbers. Nobody has waited for the process yet, so the number is its own.
-    let file = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
-    let file = crate::ring::check(file as libc::c_int)?;
-    // SAFETY: it was just made, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(file) })
+    Ok(pidfd_open(Pid::from_child(child), PidfdFlags::empty())?)
 }
 
 fn told(status: ExitStatus) -> String {

@@ -8,10 +8,16 @@
 
 use crate::frame;
 use crate::port::Received;
-use std::ffi::CString;
-use std::io;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{
+    AddressFamily, MMsgHdr, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, sendmmsg,
+    socket_with,
+};
+use std::io::{self, IoSlice};
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -37,6 +43,8 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const SIOCGIFMTU: libc::c_ulong = 0x8921;
 /// Frames that are handed to the kernel in one call, at most.
 const SENT: usize = 64;
+/// How long a wait for a frame takes, at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// A port.
 #[derive(Debug)]
@@ -194,7 +202,7 @@ impl Port {
     pub fn open(interface: &str, ring: usize) -> io::Result<Port> {
         let index = index_of(interface)?;
         let all = (libc::ETH_P_ALL as u16).to_be();
-        let socket = socket()?;
+        let socket = raw_socket(AddressFamily::PACKET)?;
         switch_off_offloads(&socket, interface.as_bytes());
         set(
             &socket,
@@ -240,11 +248,15 @@ impl Port {
             found: Vec::new(),
         };
         be_promiscuous(&port.socket, index)?;
-        // SAFETY: all zeros are an address of no kind, made one below.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = all;
-        address.sll_ifindex = index as i32;
+        let address = libc::sockaddr_ll {
+            sll_family: libc::AF_PACKET as u16,
+            sll_protocol: all,
+            sll_ifindex: index as i32,
+            sll_hatype: 0,
+            sll_pkttype: 0,
+            sll_halen: 0,
+            sll_addr: [0; 8],
+        };
         // SAFETY: the address is there for the call, and its size is told.
         check(unsafe {
             libc::bind(
@@ -330,50 +342,35 @@ impl Sender {
     /// there was no memory, or it is down.
     pub fn send<'f>(&self, frames: impl Iterator<Item = &'f [u8]>) -> u64 {
         let mut sent = 0;
-        let mut pieces = [libc::iovec {
-            iov_base: ptr::null_mut(),
-            iov_len: 0,
-        }; SENT];
+        let mut pieces = [IoSlice::new(&[]); SENT];
         let mut count = 0;
         for frame in frames {
-            pieces[count] = libc::iovec {
-                iov_base: frame.as_ptr().cast_mut().cast(),
-                iov_len: frame.len(),
-            };
+            pieces[count] = IoSlice::new(frame);
             count += 1;
             if count == SENT {
-                sent += self.send_pieces(&mut pieces);
+                sent += self.send_pieces(&pieces);
                 count = 0;
             }
         }
-        sent + self.send_pieces(&mut pieces[..count])
+        sent + self.send_pieces(&pieces[..count])
     }
 
-    /// Each piece is a frame that is there for the call.
-    fn send_pieces(&self, pieces: &mut [libc::iovec]) -> u64 {
-        // SAFETY: all zeros are a message without address, pieces and control.
-        let mut messages: [libc::mmsghdr; SENT] = unsafe { std::mem::zeroed() };
-        for (message, piece) in messages.iter_mut().zip(pieces.iter_mut()) {
-            message.msg_hdr.msg_iov = piece;
-            message.msg_hdr.msg_iovlen = 1;
-        }
+    /// Each piece is a frame.
+    fn send_pieces(&self, pieces: &[IoSlice<'_>]) -> u64 {
+        let mut beside: [SendAncillaryBuffer<'_, '_, '_>; SENT] =
+            std::array::from_fn(|_| SendAncillaryBuffer::default());
+        let messages = pieces.iter().zip(&mut beside);
+        let mut messages: Vec<_> = messages
+            .map(|(piece, beside)| MMsgHdr::new(std::slice::from_ref(piece), beside))
+            .collect();
         let (mut sent, mut next) = (0, 0);
         while next < pieces.len() {
-            // SAFETY: as many messages as are told, of a piece each; the kernel only reads what the pieces name.
-            let done = unsafe {
-                libc::sendmmsg(
-                    self.0.as_raw_fd(),
-                    messages[next..].as_mut_ptr(),
-                    (pieces.len() - next) as u32,
-                    0,
-                )
-            };
-            match usize::try_from(done) {
+            match sendmmsg(&self.0, &mut messages[next..], SendFlags::empty()) {
                 Ok(done) if done > 0 => {
                     sent += done as u64;
                     next += done;
                 }
-                _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                Err(Errno::INTR) => {}
                 // The first of them is the one that is not taken.
                 _ => next += 1,
             }
@@ -384,26 +381,29 @@ impl Sender {
 
 /// The number of an interface.
 pub(crate) fn index_of(interface: &str) -> io::Result<u32> {
-    let name = CString::new(interface).map_err(io::Error::other)?;
-    // SAFETY: a string with its end.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::last_os_error()),
-        index => Ok(index),
-    }
+    // Any socket does for the question, by anybody.
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    Ok(name_to_index(&socket, interface)?)
 }
 
-/// A packet socket that nothing comes in at before it is bound: of protocol 0.
-fn socket() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: no memory is handed over.
-    let socket = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-    // SAFETY: it was just made, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+/// A socket for frames that nothing comes in at before it is bound: of protocol 0.
+pub(crate) fn raw_socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    Ok(socket_with(
+        family,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
 }
 
 /// Every frame comes in at the interface as long as this is there, and is one of a wire, as far as the interface can.
 pub(crate) fn promiscuous(interface: &str, index: u32) -> io::Result<OwnedFd> {
-    let socket = socket()?;
+    let socket = raw_socket(AddressFamily::PACKET)?;
     switch_off_offloads(&socket, interface.as_bytes());
     be_promiscuous(&socket, index)?;
     Ok(socket)
@@ -421,16 +421,12 @@ fn be_promiscuous(socket: &OwnedFd, index: u32) -> io::Result<()> {
 
 /// Waits until something may be read, at most so long.
 pub(crate) fn wait(socket: &OwnedFd, at_most: Duration) -> io::Result<()> {
-    let mut poll = libc::pollfd {
-        fd: socket.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    let time = at_most.as_millis().min(10_000) as libc::c_int;
-    // SAFETY: one entry, as it is told.
-    let found = unsafe { libc::poll(&raw mut poll, 1, time) };
-    if found > 0 && poll.revents & libc::POLLERR != 0 {
-        return Err(io::Error::from_raw_os_error(libc::ENETDOWN));
+    let mut polled = [PollFd::new(socket, PollFlags::IN)];
+    let at_most = Timespec::try_from(at_most.min(LONGEST_WAIT)).map_err(io::Error::other)?;
+    // An interrupted wait is a short one.
+    let found = poll(&mut polled, Some(&at_most)).unwrap_or_default();
+    if found > 0 && polled[0].revents().contains(PollFlags::ERR) {
+        return Err(io::Error::from(Errno::NETDOWN));
     }
     Ok(())
 }

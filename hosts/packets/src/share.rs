@@ -12,10 +12,13 @@
 //! can write, but for how much was taken: who lies there spoils their own reports.
 
 use crate::memory::{Memory, sealed};
-use std::io;
-use std::io::Read as _;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use std::io::{self, IoSlice, IoSliceMut, Read as _};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -211,65 +214,29 @@ impl Reader {
     }
 }
 
-/// Bytes of a control message with one descriptor.
-const CONTROL: usize = 24;
-
-/// A control message, aligned as the system wants it.
-#[repr(C, align(8))]
-struct Control([u8; CONTROL]);
-
-fn message(piece: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
-    // SAFETY: all zeros are a message without address and pieces.
-    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
-    message.msg_iov = piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = CONTROL as _;
-    message
-}
-
 /// Sends bytes and a descriptor.
 pub(crate) fn hand_over(to: &UnixStream, bytes: &[u8], file: BorrowedFd<'_>) -> io::Result<()> {
-    let mut piece = libc::iovec {
-        iov_base: bytes.as_ptr().cast_mut().cast(),
-        iov_len: bytes.len(),
-    };
-    let mut control = Control([0; CONTROL]);
-    // The header of a control message: its length, SOL_SOCKET, SCM_RIGHTS; then the number.
-    control.0[..8].copy_from_slice(&20u64.to_ne_bytes());
-    control.0[8..12].copy_from_slice(&libc::SOL_SOCKET.to_ne_bytes());
-    control.0[12..16].copy_from_slice(&libc::SCM_RIGHTS.to_ne_bytes());
-    control.0[16..20].copy_from_slice(&file.as_raw_fd().to_ne_bytes());
-    let message = message(&mut piece, &mut control);
-    // SAFETY: the message and all that it names are there for the call, and the kernel only reads them.
-    let sent = unsafe { libc::sendmsg(to.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
-    match usize::try_from(sent) {
-        Ok(sent) if sent == bytes.len() => Ok(()),
-        Ok(_) => Err(io::ErrorKind::WriteZero.into()),
-        Err(_) => Err(io::Error::last_os_error()),
+    let files = [file];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    let pieces = [IoSlice::new(bytes)];
+    match sendmsg(to, &pieces, &mut control, SendFlags::NOSIGNAL)? {
+        sent if sent == bytes.len() => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
     }
 }
 
 /// Receives a line and the descriptor that came with it, if one did.
 pub(crate) fn take_over(from: &UnixStream) -> io::Result<(String, Option<OwnedFd>)> {
     let mut bytes = vec![0; 4096];
-    let mut piece = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: bytes.len(),
-    };
-    let mut control = Control([0; CONTROL]);
-    let mut message = message(&mut piece, &mut control);
-    let flags = libc::MSG_CMSG_CLOEXEC;
-    // SAFETY: the message and all that it names are there for the call, and nothing else has them.
-    let count = unsafe { libc::recvmsg(from.as_raw_fd(), &raw mut message, flags) };
-    let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-    let is_one = message.msg_controllen as usize >= 20
-        && control.0[8..12] == libc::SOL_SOCKET.to_ne_bytes()
-        && control.0[12..16] == libc::SCM_RIGHTS.to_ne_bytes();
-    let number = control.0[16..20].first_chunk().copied();
-    let file = number.filter(|_| is_one).map(|number| {
-        // SAFETY: the kernel has just made this descriptor for us.
-        unsafe { OwnedFd::from_raw_fd(i32::from_ne_bytes(number)) }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut pieces = [IoSliceMut::new(&mut bytes)];
+    let count = recvmsg(from, &mut pieces, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
+    let file = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        _ => None,
     });
     bytes.truncate(count);
     if bytes.last() != Some(&b'\n') && count > 0 {

@@ -15,12 +15,14 @@ mod queue;
 use crate::frame;
 use crate::memory::Memory;
 use crate::port::Received;
-use crate::ring::{self, check, index_of, longest};
+use crate::ring::{self, index_of, longest};
 use queue::Queue;
+use rustix::io::Errno;
+use rustix::net::xdp::{SocketAddrXdp, SocketAddrXdpFlags, XdpUmemReg, XdpUmemRegFlags};
+use rustix::net::{AddressFamily, SendFlags, sockopt};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -126,11 +128,7 @@ impl Port {
                 "it has {queues} queues, and one is needed (ethtool -L {interface} combined 1)"
             )));
         }
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // SAFETY: no memory is handed over.
-        let socket = check(unsafe { libc::socket(libc::AF_XDP, kind, 0) })?;
-        // SAFETY: it was just made, and nobody else has it.
-        let socket = Arc::new(unsafe { OwnedFd::from_raw_fd(socket) });
+        let socket = Arc::new(ring::raw_socket(AddressFamily::XDP)?);
         let longest = longest(&promiscuous, interface)? + HEADER;
         let chunk = [2048, 4096]
             .into_iter()
@@ -139,15 +137,15 @@ impl Port {
         let incoming = (ring / chunk).clamp(INCOMING.start as usize, INCOMING.end as usize);
         let incoming = 1u32 << incoming.ilog2();
         let memory = Memory::anonymous((incoming + OUTGOING) as usize * chunk)?;
-        let register = libc::xdp_umem_reg {
+        let register = XdpUmemReg {
             addr: memory.start().addr() as u64,
             len: memory.len() as u64,
             chunk_size: chunk as u32,
             headroom: 0,
-            flags: 0,
+            flags: XdpUmemRegFlags::empty(),
             tx_metadata_len: 0,
         };
-        set(&socket, libc::XDP_UMEM_REG, &register)?;
+        sockopt::set_xdp_umem_reg(&*socket, register)?;
         let fill = queue::fill(&socket, incoming)?;
         let completed = queue::completion(&socket, OUTGOING)?;
         let received = queue::receive(&socket, incoming)?;
@@ -175,21 +173,8 @@ impl Port {
         };
         chunks(0..incoming).for_each(|chunk| port.fill.put(chunk));
         port.fill.publish();
-        let address = libc::sockaddr_xdp {
-            sxdp_family: libc::AF_XDP as u16,
-            sxdp_flags: libc::XDP_COPY,
-            sxdp_ifindex: index,
-            sxdp_queue_id: 0,
-            sxdp_shared_umem_fd: 0,
-        };
-        // SAFETY: the address is there for the call, and its size is told.
-        check(unsafe {
-            libc::bind(
-                port.socket.as_raw_fd(),
-                ptr::from_ref(&address).cast(),
-                size_of_val(&address) as libc::socklen_t,
-            )
-        })?;
+        let address = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_COPY, index, 0);
+        rustix::net::bind(&*port.socket, &address)?;
         Ok(port)
     }
 
@@ -233,25 +218,14 @@ impl Port {
 
     /// Frames that the kernel could not keep for us since the last question, and frames that were longer than a chunk.
     pub fn lost(&mut self) -> [u64; 2] {
-        // SAFETY: all zeros are numbers.
-        let mut found: libc::xdp_statistics = unsafe { std::mem::zeroed() };
-        let mut size = size_of_val(&found) as libc::socklen_t;
-        // SAFETY: both are there for the call, and the size is told.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_XDP,
-                libc::XDP_STATISTICS,
-                (&raw mut found).cast(),
-                &raw mut size,
-            )
-        };
-        if result != 0 {
+        let Ok(found) = sockopt::xdp_statistics(&*self.socket) else {
             return [0; 2];
-        }
+        };
+        let without = found.rx_fill_ring_empty_descs.unwrap_or_default();
+        let full = found.rx_ring_full.unwrap_or_default();
         // What had no chunk is counted twice: as dropped, and as an empty fill ring.
-        let without = found.rx_fill_ring_empty_descs.min(found.rx_dropped);
-        let all = [found.rx_ring_full + without, found.rx_dropped - without];
+        let without = without.min(found.rx_dropped);
+        let all = [full + without, found.rx_dropped - without];
         let new = [0, 1].map(|at: usize| all[at].saturating_sub(self.told[at]));
         self.told = all;
         new
@@ -317,25 +291,12 @@ impl Sender {
             if self.to_send.is_consumed() {
                 break;
             }
-            // SAFETY: nothing is handed over.
-            let result = unsafe {
-                libc::sendto(
-                    self.socket.as_raw_fd(),
-                    ptr::null(),
-                    0,
-                    libc::MSG_DONTWAIT,
-                    ptr::null(),
-                    0,
-                )
-            };
-            if result < 0 {
-                match io::Error::last_os_error().raw_os_error() {
-                    // A frame of it went nowhere.
-                    Some(libc::EBUSY) => failed += 1,
-                    // After some frames the kernel wants to be asked again; or it has no memory now.
-                    Some(libc::EAGAIN | libc::EINTR) => {}
-                    _ => std::thread::yield_now(),
-                }
+            match rustix::net::send(&*self.socket, &[], SendFlags::DONTWAIT) {
+                // A frame of it went nowhere.
+                Err(Errno::BUSY) => failed += 1,
+                // After some frames the kernel wants to be asked again; or it has no memory now.
+                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => std::thread::yield_now(),
             }
             self.reclaim();
         }
@@ -360,18 +321,4 @@ unsafe fn bytes<'m>(memory: *const Memory, place: &Range<usize>) -> Option<&'m m
     }
     // SAFETY: it lies in the memory, and the chunk is the caller's alone.
     Some(unsafe { std::slice::from_raw_parts_mut(start.add(place.start), place.len()) })
-}
-
-fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the value is there for the call, and its size is told.
-    check(unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_XDP,
-            option,
-            ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    })
-    .map(|_| ())
 }

@@ -48,6 +48,9 @@ pub fn told(elastic: &Elastic, root: &Path) -> String {
     if let Some(depth) = elastic.loop_depth {
         say("loop-depth", &depth.to_string());
     }
+    if let Some(nests) = elastic.loop_nests {
+        say("loop-nests", &nests.to_string());
+    }
     for name in elastic
         .environment
         .iter()
@@ -175,6 +178,15 @@ pub fn glue(elastic: &Elastic, entries: &[Entry], program: bool) -> String {
          fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {\n    \
          unsafe extern \"C\" { safe fn abort() -> !; }\n    abort()\n}\n",
     );
+    // Recursion looks whether the stack has become deeper than this (`crates/toolchain/driver/src/rust/depth.rs`).
+    let stack = elastic.stack.filter(|_| !elastic.forbids(Rule::Recursion));
+    let floor = stack.map_or_else(String::new, |stack| {
+        text.push_str("#[unsafe(no_mangle)]\nstatic mut mullion_stack_floor: usize = 0;\n");
+        format!(
+            "    let here = 0u8;\n    \
+             unsafe {{ mullion_stack_floor = (&raw const here).addr().saturating_sub({stack}) }}\n"
+        )
+    });
     let around = |name: &Option<String>| {
         name.as_ref()
             .map(|name| format!("    environment::{name}();\n"))
@@ -191,7 +203,7 @@ pub fn glue(elastic: &Elastic, entries: &[Entry], program: bool) -> String {
         // Writing to a string cannot fail.
         let _ = write!(
             text,
-            "#[unsafe(no_mangle)]\nextern \"C\" fn {name}({parameters}) -> {result} {{\n{before}    \
+            "#[unsafe(no_mangle)]\nextern \"C\" fn {name}({parameters}) -> {result} {{\n{floor}{before}    \
              let result = program::{name}({arguments});\n{after}    result\n}}\n",
             name = entry.name,
             parameters = parameters.join(", "),

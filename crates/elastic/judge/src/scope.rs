@@ -55,6 +55,8 @@ pub(crate) struct Defined {
     pub(crate) body: String,
     /// The deepest nest of loops of its own, and where.
     pub(crate) depth: u32,
+    /// Its loops that no other one of its own stands around.
+    pub(crate) nests: Vec<Span>,
     /// What it calls: the name, how deep in loops, where.
     pub(crate) calls: Vec<(String, u32, Span)>,
 }
@@ -65,6 +67,7 @@ pub(crate) struct Current {
     pub(crate) result: Option<Qualified>,
     pub(crate) depth: u32,
     pub(crate) deepest: u32,
+    pub(crate) nests: Vec<Span>,
     pub(crate) switches: u32,
     pub(crate) labels: HashMap<String, usize>,
     pub(crate) calls: Vec<(String, u32, Span)>,

@@ -103,6 +103,9 @@ impl Judge<'_> {
             );
             self.refuse(span, Rule::Loops, construct);
         }
+        if self.current.depth == 0 {
+            self.current.nests.push(span);
+        }
         let depth = self.current.depth + 1;
         self.current.deepest = self.current.deepest.max(depth);
         if let Some(most) = self.elastic.loop_depth

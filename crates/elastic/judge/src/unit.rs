@@ -89,6 +89,7 @@ impl Judge<'_> {
         self.undefined();
         let circles = self.circles();
         self.depths(&circles);
+        self.nests();
         let entries = self.entries();
         if !self.refusals.is_empty() {
             let start = |refusal: &SourceRefusal| match &refusal.place {
@@ -370,6 +371,7 @@ impl Judge<'_> {
             head,
             body,
             depth: current.deepest,
+            nests: current.nests,
             calls: current.calls,
         });
     }
@@ -420,7 +422,12 @@ impl Judge<'_> {
             .filter(|name| reaches(name))
             .map(|name| (*name).to_owned())
             .collect();
-        let bounded = self.elastic.loop_depth.is_some() || self.elastic.loops.is_some();
+        let bounds = [
+            self.elastic.loop_depth,
+            self.elastic.loops,
+            self.elastic.loop_nests,
+        ];
+        let bounded = bounds.iter().any(Option::is_some);
         if self.elastic.forbids(Rule::Recursion) || bounded || self.elastic.forbids(Rule::Loops) {
             let mut found = Vec::new();
             for function in self
@@ -481,6 +488,41 @@ impl Judge<'_> {
         }
         for (span, construct) in found {
             self.refuse(span, Rule::LoopDepth, construct);
+        }
+    }
+
+    /// Loops that no other one stands around, in functions that are called outside of loops.
+    fn nests(&mut self) {
+        let Some(most) = self.elastic.loop_nests else {
+            return;
+        };
+        let calls = || self.functions.iter().flat_map(|function| &function.calls);
+        let called: BTreeSet<&str> = calls().map(|(name, ..)| name.as_str()).collect();
+        let is_entry = |name: &String| self.elastic.entries.contains(name);
+        let names = self.functions.iter().map(|function| &function.name);
+        let mut left: Vec<&str> = names
+            .filter(|name| is_entry(name) || !called.contains(name.as_str()))
+            .map(String::as_str)
+            .collect();
+        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+        while let Some(name) = left.pop() {
+            if !seen.insert(name) {
+                continue;
+            }
+            for function in self
+                .functions
+                .iter()
+                .filter(|function| function.name == name)
+            {
+                found.extend(function.nests.iter().copied());
+                let outside = function.calls.iter().filter(|(_, depth, _)| *depth == 0);
+                left.extend(outside.map(|(name, ..)| name.as_str()));
+            }
+        }
+        found.sort_by_key(|span| span.start);
+        for (at, span) in found.into_iter().enumerate().skip(most as usize) {
+            let construct = format!("the nest of loops number {} where {most} may be", at + 1);
+            self.refuse(span, Rule::Loops, construct);
         }
     }
 

@@ -281,6 +281,8 @@ pub struct Elastic {
     pub loops: Option<u32>,
     /// The deepest that loops may be nested, within a function and through the functions that it calls.
     pub loop_depth: Option<u32>,
+    /// The most loops of a program that no other loop stands around, here or at a call.
+    pub loop_nests: Option<u32>,
     /// The most bytes of stack that a call of an entry point takes.
     pub stack: Option<u64>,
     /// Bytes of stack of functions that are not compiled with the module.
@@ -403,7 +405,7 @@ impl Elastic {
         // Reading a union is unsafe.
         rule == Rule::Unions
             || (self.authors == Authors::Untrusted && HOLES.contains(&rule))
-            || (rule == Rule::Recursion && (self.bounds_loops() || self.stack.is_some()))
+            || (rule == Rule::Recursion && self.bounds_loops())
             || (rule == Rule::IndirectCalls
                 && [Rule::Panics, Rule::Allocation]
                     .iter()
@@ -415,6 +417,7 @@ impl Elastic {
         self.forbid.contains(&Rule::Loops)
             || self.loops.is_some()
             || self.loop_depth.is_some()
+            || self.loop_nests.is_some()
             || self.ends_by_itself()
     }
 
@@ -475,6 +478,7 @@ struct ElasticTable {
     forbid: Vec<Spanned<Rule>>,
     loops: Option<u32>,
     loop_depth: Option<u32>,
+    loop_nests: Option<u32>,
     stack: Option<Spanned<String>>,
     #[serde(default)]
     known_stack: BTreeMap<String, u64>,
@@ -586,6 +590,7 @@ fn read(
         forbid,
         loops: table.loops,
         loop_depth: table.loop_depth,
+        loop_nests: table.loop_nests,
         stack,
         known_stack: table.known_stack,
         instructions: table.instructions,

@@ -109,6 +109,11 @@ fn a_type_of_rust_closes_known_holes_unless_its_authors_are_trusted() {
     );
     let trusted = rust("authors = \"trusted\"\nforbid = [\"panics\"]").expect("good");
     assert!(!trusted.forbids(Rule::OwnTraits) && trusted.forbids(Rule::IndirectCalls));
+    // Recursion checks the depth when it runs, which calls by pointers would not let one see.
+    let deep = rust("stack = \"1K\"").expect("good");
+    assert!(!deep.forbids(Rule::Recursion) && deep.forbids(Rule::IndirectCalls));
+    let nests = rust("stack = \"1K\"\nloop-nests = 1").expect("good");
+    assert!(nests.loop_nests == Some(1) && nests.forbids(Rule::Recursion));
     assert!(rust("memory = \"wall\"").is_err() && rust("forbid = [\"goto\"]").is_err());
     assert!(with("authors = \"trusted\"").is_err() && with("forbid = [\"panics\"]").is_err());
 }
@@ -137,7 +142,7 @@ fn the_language_alone_is_for_types_that_forbid_and_bound_what_nothing_else_stops
         (
             "instructions = 1000\n",
             "",
-            "lacks `unbounded-loops` in `forbid`, `instructions`\n",
+            "lacks `recursion` in `forbid`, `unbounded-loops` in `forbid`, `instructions`\n",
         ),
         ("stack = \"1K\"\n", "", "lacks `stack`\n"),
         (

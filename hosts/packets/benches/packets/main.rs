@@ -9,9 +9,10 @@
 
 mod build;
 mod hip;
+mod inside;
 mod native;
 mod page;
-mod process;
+mod socket;
 mod walls;
 mod xdp;
 
@@ -151,11 +152,11 @@ fn figure(
 
 fn print(figure: &Figure) {
     println!("\n{}: ns for a packet, and beside native C", figure.title);
-    print!("{:<34}", "payload");
+    print!("{:<40}", "payload");
     figure.sizes.iter().for_each(|size| print!("{size:>14}"));
     println!();
     for line in &figure.lines {
-        print!("{:<34}", line.wall);
+        print!("{:<40}", line.wall);
         for (time, native) in line.nanoseconds.iter().zip(&figure.lines[0].nanoseconds) {
             print!("{:>8.1}{:>6.2}", time, time / native);
         }
@@ -173,8 +174,14 @@ fn main() -> std::io::Result<()> {
         let at = arguments.iter().position(|argument| argument == name)?;
         arguments.get(at + 1).cloned()
     };
+    // The forwarder starts this program again for a module that gets a process.
+    if let [_, word, told] = arguments.as_slice()
+        && word == "inside"
+    {
+        return inside::run(told).map_err(std::io::Error::other);
+    }
     if let Some(library) = after("--child") {
-        process::child(library.as_ref());
+        socket::child(library.as_ref());
         return Ok(());
     }
     // `cargo test` runs benches too, with other arguments.

@@ -1,7 +1,7 @@
 //! The walls: each takes frames through the same module.
 
 use crate::native::{InPlace, symbol};
-use crate::{Work, build, hip, process};
+use crate::{Work, build, hip, socket};
 use mullion::Host;
 use mullion_packets::batch::Batch;
 use mullion_packets::config::{self, Description, Kind};
@@ -37,12 +37,12 @@ struct Domain {
 }
 
 impl Domain {
-    fn new(work: &Work, image: PathBuf) -> Domain {
+    fn new(work: &Work, image: PathBuf, wall: config::Wall) -> Domain {
         let description = Description {
             name: work.name.to_owned(),
             image,
             kind: Kind::Transcoder,
-            wall: config::Wall::Window,
+            wall,
             filter: Some(work.filter.to_owned()),
             from: None,
             sees: None,
@@ -90,16 +90,20 @@ pub(crate) fn all(work: &Work, missing: &mut Vec<String>) -> Vec<Named> {
         Ok(Box::new(wall) as Box<dyn Wall>)
     });
     add("elastic Rust, the language alone", alone);
-    let domain = |image| Box::new(Domain::new(work, image)) as Box<dyn Wall>;
-    add("C in a window", build::window(work).map(domain));
-    add("elastic C in a window", build::elastic(work).map(domain));
-    let rust = build::elastic_rust(work);
-    add("elastic Rust in a window", rust.map(domain));
+    let behind = |wall| move |image| Box::new(Domain::new(work, image, wall)) as Box<dyn Wall>;
+    let window = behind(config::Wall::Window);
+    let process = behind(config::Wall::Process);
+    add("C in a window", build::window(work).map(window));
+    let (c, rust) = (build::elastic(work), build::elastic_rust(work));
+    add("elastic C in a window", c.clone().map(window));
+    add("elastic Rust in a window", rust.clone().map(window));
+    add("elastic C in a process and a window", c.map(process));
+    add("elastic Rust in a process and a window", rust.map(process));
     add("a HIP, by a channel", hip::Hip::start(&native, work.filter));
     add("wasmtime", wasmtime(work));
     add(
         "a process by a socket",
-        process::Process::start(&native, work.filter),
+        socket::Process::start(&native, work.filter),
     );
     walls
 }

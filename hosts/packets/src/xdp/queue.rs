@@ -1,8 +1,8 @@
 //! The rings of AF_XDP, each with one writer and one reader: one of them is the kernel.
 
-use super::set;
 use crate::memory::Memory;
-use crate::ring::check;
+use rustix::net::sockopt;
+use rustix::net::xdp::XdpRingOffset;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,52 +21,43 @@ pub(super) struct Queue<T> {
 }
 
 pub(super) fn fill(socket: &OwnedFd, count: u32) -> io::Result<Queue<u64>> {
-    let place = libc::XDP_UMEM_PGOFF_FILL_RING as i64;
-    Queue::new(socket, libc::XDP_UMEM_FILL_RING, place, count, |all| all.fr)
+    sockopt::set_xdp_umem_fill_ring_size(socket, count)?;
+    let offset = sockopt::xdp_mmap_offsets(socket)?.fr;
+    Queue::new(
+        socket,
+        libc::XDP_UMEM_PGOFF_FILL_RING as i64,
+        count,
+        &offset,
+    )
 }
 
 pub(super) fn completion(socket: &OwnedFd, count: u32) -> io::Result<Queue<u64>> {
-    let (option, place) = (
-        libc::XDP_UMEM_COMPLETION_RING,
-        libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64,
-    );
-    Queue::new(socket, option, place, count, |all| all.cr)
+    sockopt::set_xdp_umem_completion_ring_size(socket, count)?;
+    let offset = sockopt::xdp_mmap_offsets(socket)?.cr;
+    let place = libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64;
+    Queue::new(socket, place, count, &offset)
 }
 
 pub(super) fn receive(socket: &OwnedFd, count: u32) -> io::Result<Queue<libc::xdp_desc>> {
-    let place = libc::XDP_PGOFF_RX_RING;
-    Queue::new(socket, libc::XDP_RX_RING, place, count, |all| all.rx)
+    sockopt::set_xdp_rx_ring_size(socket, count)?;
+    let offset = sockopt::xdp_mmap_offsets(socket)?.rx;
+    Queue::new(socket, libc::XDP_PGOFF_RX_RING, count, &offset)
 }
 
 pub(super) fn transmit(socket: &OwnedFd, count: u32) -> io::Result<Queue<libc::xdp_desc>> {
-    let place = libc::XDP_PGOFF_TX_RING;
-    Queue::new(socket, libc::XDP_TX_RING, place, count, |all| all.tx)
+    sockopt::set_xdp_tx_ring_size(socket, count)?;
+    let offset = sockopt::xdp_mmap_offsets(socket)?.tx;
+    Queue::new(socket, libc::XDP_PGOFF_TX_RING, count, &offset)
 }
 
 impl<T: Copy> Queue<T> {
     /// `count` is a power of two.
     fn new(
         socket: &OwnedFd,
-        option: i32,
         place: i64,
         count: u32,
-        of: impl Fn(&libc::xdp_mmap_offsets) -> libc::xdp_ring_offset,
+        offset: &XdpRingOffset,
     ) -> io::Result<Queue<T>> {
-        set(socket, option, &count)?;
-        // SAFETY: all zeros are numbers.
-        let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
-        let mut size = size_of_val(&offsets) as libc::socklen_t;
-        // SAFETY: both are there for the call, and the size is told.
-        check(unsafe {
-            libc::getsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_XDP,
-                libc::XDP_MMAP_OFFSETS,
-                (&raw mut offsets).cast(),
-                &raw mut size,
-            )
-        })?;
-        let offset = of(&offsets);
         let entries = offset.desc as usize;
         let length = entries + count as usize * size_of::<T>();
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;

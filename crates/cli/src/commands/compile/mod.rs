@@ -288,9 +288,9 @@ impl Args {
         let stack = match elastic.stack {
             None => None,
             Some(bound) => match stack::bound(&graph, elastic, judged, &module_type.imports) {
-                Ok(bytes) if bytes <= bound => Some(bytes),
-                Ok(bytes) => {
-                    let construct = format!("{bytes} bytes, where {bound} may be");
+                Ok(depth) if depth.bytes <= bound => Some(depth.at_most(bound)),
+                Ok(depth) => {
+                    let construct = format!("{} bytes, where {bound} may be", depth.bytes);
                     return Ok(Err(tell(
                         module_type,
                         &[SourceRefusal::nowhere(Rule::Stack, construct)],

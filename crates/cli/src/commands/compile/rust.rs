@@ -69,7 +69,10 @@ impl Crate<'_> {
             }
         };
         std::fs::write(self.scratch.join("told"), told(elastic, root))?;
-        let mut words = self.step("judge-rust");
+        let mut words = self.step(match recursion_is_checked(elastic) {
+            true => step::DEEP,
+            false => "judge-rust",
+        });
         words.push(compiler.into());
         words.extend(self.of_crate("program", "rlib", check));
         words.extend([
@@ -186,13 +189,12 @@ impl Crate<'_> {
             Err(refusal) => return Ok(Err(*refusal)),
         };
         if let Some(bound) = elastic.stack {
-            let found = stack::bound_of_text(&texts, elastic, imports);
-            let construct = match found {
-                Ok(bytes) if bytes <= bound => {
-                    built.stack = Some(bytes);
+            let construct = match stack::bound_of_text(&texts, elastic, imports) {
+                Ok(depth) if depth.bytes <= bound => {
+                    built.stack = Some(depth.at_most(bound));
                     return Ok(Ok(built));
                 }
-                Ok(bytes) => format!("{bytes} bytes, where {bound} may be"),
+                Ok(depth) => format!("{} bytes, where {bound} may be", depth.bytes),
                 Err(construct) => construct,
             };
             return Ok(Err(SourceRefusal::nowhere(Rule::Stack, construct)));
@@ -296,6 +298,11 @@ impl Crate<'_> {
         word.push(self.output(name, check));
         word
     }
+}
+
+/// Whether functions that may come to themselves again check the depth of the stack.
+fn recursion_is_checked(elastic: &Elastic) -> bool {
+    elastic.stack.is_some() && !elastic.forbids(Rule::Recursion)
 }
 
 /// What rustc says of the program's own files. A program may name other files, whose lines are not for its author.

@@ -1,8 +1,10 @@
 //! How much stack a call takes at most: the compiler's own frames, along the longest way through its graph of calls.
 //! gcc writes that graph down. Of Rust the frames and calls are read from the assembler text that is assembled.
 
+use mullion_driver::rust::elastic::FLOOR;
 use mullion_elastic::Elastic;
 use mullion_judge::JudgedProgram;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Functions that compilers call by themselves, with room for their frames.
@@ -16,7 +18,27 @@ const LEAVES: [(&str, u64); 6] = [
     ("memcmp", 256),
 ];
 
-/// Bytes of stack that the deepest call of an entry point takes.
+/// How deep the stack becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Depth {
+    /// Bytes that the deepest call of an entry point takes, if it goes round each circle of calls once.
+    pub(super) bytes: u64,
+    /// Whether there is such a circle. Its functions then check the depth when they run.
+    pub(super) recursion: bool,
+}
+
+impl Depth {
+    /// Bytes that a call takes at most, where the type has this bound. Behind the last check that passes comes no more
+    /// than one way without another check.
+    pub(super) fn at_most(self, bound: u64) -> u64 {
+        match self.recursion {
+            true => bound.saturating_add(self.bytes),
+            false => self.bytes,
+        }
+    }
+}
+
+/// How deep the deepest call of an entry point goes.
 ///
 /// # Errors
 /// What has no bound, in words.
@@ -25,24 +47,20 @@ pub(super) fn bound(
     elastic: &Elastic,
     judged: &JudgedProgram,
     imports: &[String],
-) -> Result<u64, String> {
+) -> Result<Depth, String> {
     Graph::read(graph)?.bound(elastic, judged, imports)
 }
 
 /// The same of Rust, from the assembler text of every crate that is linked.
 ///
 /// # Errors
-/// As above. Nothing checks the depth of a circle of calls, so each is an error.
+/// As above. A circle of calls in which no function checks the depth is an error.
 pub(super) fn bound_of_text(
     texts: &[String],
     elastic: &Elastic,
     imports: &[String],
-) -> Result<u64, String> {
-    let mut graph = Graph {
-        frames: BTreeMap::new(),
-        calls: BTreeMap::new(),
-        unknown: BTreeMap::new(),
-    };
+) -> Result<Depth, String> {
+    let mut graph = Graph::default();
     for text in texts {
         graph.read_text(text);
     }
@@ -54,12 +72,17 @@ pub(super) fn bound_of_text(
     graph.bound(elastic, &judged, imports)
 }
 
+#[derive(Default)]
 struct Graph<'a> {
     /// Bytes of the frames of functions that were compiled.
     frames: BTreeMap<&'a str, u64>,
     calls: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// Functions whose frame or calls no text says, and why.
     unknown: BTreeMap<&'a str, &'static str>,
+    /// Functions that check the depth when they begin.
+    checked: BTreeSet<&'a str>,
+    /// A circle of calls was met.
+    recursion: Cell<bool>,
 }
 
 impl<'a> Graph<'a> {
@@ -68,14 +91,17 @@ impl<'a> Graph<'a> {
         elastic: &'a Elastic,
         judged: &JudgedProgram,
         imports: &[String],
-    ) -> Result<u64, String> {
+    ) -> Result<Depth, String> {
         let mut deepest = 0;
         for entry in &elastic.entries {
             let (mut path, mut known) = (Vec::new(), BTreeMap::new());
             let depth = self.depth(entry, elastic, judged, imports, &mut path, &mut known)?;
             deepest = deepest.max(depth);
         }
-        Ok(deepest)
+        Ok(Depth {
+            bytes: deepest,
+            recursion: self.recursion.get(),
+        })
     }
 
     /// Adds the functions of an assembler text in LLVM's form. Everything that a function pushes or takes is counted
@@ -115,6 +141,10 @@ impl<'a> Graph<'a> {
             let Some(function) = at.filter(|_| !word.starts_with('.')) else {
                 continue;
             };
+            // Nothing that the program can write looks like this: it has no assembler.
+            if (word, operands.split_once('(').map(|(name, _)| name)) == ("cmpq", Some(FLOOR)) {
+                self.checked.insert(function);
+            }
             if let Some(to) = target(word, operands) {
                 match to.starts_with('*') {
                     true if word.starts_with("call") => {
@@ -134,11 +164,7 @@ impl<'a> Graph<'a> {
     }
 
     fn read(text: &'a str) -> Result<Self, String> {
-        let mut graph = Graph {
-            frames: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            unknown: BTreeMap::new(),
-        };
+        let mut graph = Graph::default();
         for line in text.lines() {
             let quoted: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
             match (line.split(':').next(), quoted.as_slice()) {
@@ -182,11 +208,15 @@ impl<'a> Graph<'a> {
         }
         if let Some(start) = path.iter().position(|other| *other == name) {
             // A circle of the module's own functions checks its depth when it runs.
-            let own = |name: &&str| judged.functions.iter().any(|function| function == *name);
+            let own = |name: &&str| {
+                self.checked.contains(name)
+                    || judged.functions.iter().any(|function| function == *name)
+            };
+            self.recursion.set(true);
             return match path[start..].iter().any(own) {
                 true => Ok(0),
                 false => Err(format!(
-                    "`{name}` of the environment, which comes to itself again"
+                    "`{name}`, which comes to itself again, and nothing checks how deep"
                 )),
             };
         }
@@ -289,6 +319,7 @@ mod tests {
             ..Elastic::default()
         };
         bound_of_text(&[text.to_owned()], &elastic, &["host".to_owned()])
+            .map(|depth| depth.at_most(1000))
     }
 
     const LEAF: &str =
@@ -302,6 +333,21 @@ mod tests {
         assert_eq!(bound(&format!("{LEAF}{tail}")), Ok(8 + 8 + 24));
         let aligned = "\t.type\tentry,@function\nentry:\n\tpushq\t%rbp\n\tmovq\t%rsp, %rbp\n\tandq\t$-32, %rsp\n\tleaq\t-8(%rbp), %rsp\n";
         assert_eq!(bound(aligned), Ok(8 + 8 + 32));
+    }
+
+    #[test]
+    fn a_circle_that_checks_itself_goes_beyond_the_bound_by_one_way() {
+        let circle = |check: &str| {
+            format!(
+                "\t.type\tentry,@function\nentry:\n{check}\tpushq\t%rbx\n\tcallq\tentry\n\tcallq\tleaf\n\tretq\n"
+            )
+        };
+        let check = "\tcmpq\tmullion_stack_floor(%rip), %rsp\n\tjae\t.L\n\tud2\n.L:\n";
+        assert_eq!(
+            bound(&format!("{LEAF}{}", circle(check))),
+            Ok(1000 + 8 + 8 + 8 + 24)
+        );
+        bound(&format!("{LEAF}{}", circle(""))).expect_err("no check");
     }
 
     #[test]

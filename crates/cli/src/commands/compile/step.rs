@@ -21,11 +21,14 @@ const CLOCK: Duration = Duration::from_secs(600);
 const MEMORY: u64 = 4 << 30;
 const FILE: u64 = 64 << 20;
 
+/// `judge-rust` of a program whose recursion checks the depth of the stack.
+pub(super) const DEEP: &str = "judge-deep";
+
 /// Limits, then what is to be done.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct StepArgs {
-    /// `judge IN OUT`, or `cc`, `rustc`, `judge-rust`, `link` and its arguments. `alone` in front: the language is the
+    /// `judge IN OUT`, or `cc`, `rustc`, `judge-rust`, `judge-deep`, `link` and its arguments. `alone` in front: the language is the
     /// only wall.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     words: Vec<OsString>,
@@ -67,14 +70,16 @@ impl StepArgs {
                 let elastic = rust::elastic::Elastic {
                     compiler: None,
                     exports: names(exports),
+                    checks_depth: false,
                     alone,
                 };
                 Ok(rust::elastic::rustc(elastic, rest)?.into())
             }
-            Some((word, [compiler, rest @ ..])) if word == "judge-rust" => {
+            Some((word, [compiler, rest @ ..])) if word == "judge-rust" || word == DEEP => {
                 let elastic = rust::elastic::Elastic {
                     compiler: Some(compiler.into()),
                     exports: Vec::new(),
+                    checks_depth: word == DEEP,
                     alone,
                 };
                 Ok(rust::elastic::rustc(elastic, rest)?.into())

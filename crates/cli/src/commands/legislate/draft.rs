@@ -44,6 +44,8 @@ struct Language {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     loop_depth: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    loop_nests: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     stack: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     instructions: Option<u64>,

@@ -4,7 +4,7 @@
 const $ = (id) => document.getElementById(id);
 const lists = ["entries", "exports", "locked", "read-only", "handles"];
 const texts = [["wall"], ["memory"], ["authors"], ["elastic-stack", "stack"]];
-const numbers = ["loops", "loop-depth", "instructions"];
+const numbers = ["loops", "loop-depth", "loop-nests", "instructions"];
 const names = { c: "C", rust: "Rust" };
 let start;
 let draft;

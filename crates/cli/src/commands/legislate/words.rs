@@ -180,6 +180,9 @@ fn language(elastic: &Elastic) -> String {
     if let Some(depth) = elastic.loop_depth {
         without.push(format!("loops nested deeper than {depth}"));
     }
+    if let Some(nests) = elastic.loop_nests {
+        without.push(format!("more than {nests} nests of loops"));
+    }
     let mut said = String::new();
     if elastic.memory == Memory::Checked {
         said.push_str(match elastic.base {

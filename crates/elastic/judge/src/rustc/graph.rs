@@ -29,6 +29,8 @@ const NODES: usize = 20_000;
 #[derive(Clone, Copy, Default)]
 struct Does {
     loops: u32,
+    /// Loops that no other one of its own stands around.
+    outermost: u32,
     panics: bool,
     indirect: bool,
     allocates: bool,
@@ -164,10 +166,11 @@ impl<'tcx> Graph<'_, 'tcx> {
         let whose = self.whose(instance);
         let mut node = Node::default();
         let reached = mir::traversal::mono_reachable_as_bitset(body, tcx, instance);
-        let (loops, depths) = nests(body, &reached);
+        let loops = nests(body, &reached);
         if whose != Whose::Environment {
-            node.does.loops = loops;
-            node.depth = depths.values().copied().max().unwrap_or(0);
+            node.does.loops = loops.all;
+            node.does.outermost = loops.outermost;
+            node.depth = loops.around.values().copied().max().unwrap_or(0);
         }
         if whose == Whose::Author {
             node.own = closed::judge(tcx, self.told, instance, body);
@@ -188,7 +191,7 @@ impl<'tcx> Graph<'_, 'tcx> {
             let depth = if whose == Whose::Environment {
                 0
             } else {
-                depths.get(&block).copied().unwrap_or(0)
+                loops.around.get(&block).copied().unwrap_or(0)
             };
             if whose == Whose::Author {
                 for statement in &data.statements {
@@ -514,7 +517,8 @@ impl<'tcx> Graph<'_, 'tcx> {
                         call.span,
                     );
                 }
-                if (self.told.loops.is_some() || self.told.loop_depth.is_some()) && does.apart {
+                let bounds = [self.told.loops, self.told.loop_depth, self.told.loop_nests];
+                if bounds.iter().any(Option::is_some) && does.apart {
                     refuse("loops", apart("loops"), call.span);
                 }
             }
@@ -533,6 +537,13 @@ impl<'tcx> Graph<'_, 'tcx> {
                 "loops",
                 format!("{loops} loops, where {most} may be"),
             ));
+        }
+        if let Some(most) = self.told.loop_nests {
+            let nests = self.nests();
+            if nests > most {
+                let construct = format!("{nests} nests of loops, where {most} may be");
+                found.push(whole("loops", construct));
+            }
         }
         if let Some(most) = self.told.loop_depth
             && circles.is_empty()
@@ -571,6 +582,39 @@ impl<'tcx> Graph<'_, 'tcx> {
                 .entry(self.tcx.def_path_hash(instance.def_id()))
                 .or_default();
             *most = loops.max(*most);
+        }
+        each.values().sum()
+    }
+
+    /// Loops that no other one stands around, in functions that are called outside of loops; each once, whatever its
+    /// types.
+    fn nests(&self) -> u32 {
+        let called: FxHashSet<Instance<'tcx>> = self
+            .nodes
+            .values()
+            .flat_map(|node| node.calls.iter().map(|call| call.to))
+            .collect();
+        let is_entry = |instance: &Instance<'tcx>| {
+            let name = self.tcx.opt_item_name(instance.def_id());
+            name.is_some_and(|name| self.told.entries.iter().any(|entry| name.as_str() == entry))
+        };
+        let begins = |instance: &&Instance<'tcx>| {
+            self.whose(**instance) == Whose::Author
+                && (is_entry(instance) || !called.contains(*instance))
+        };
+        let mut each: BTreeMap<_, u32> = BTreeMap::new();
+        let mut seen = FxHashSet::default();
+        let mut left: Vec<Instance<'tcx>> = self.order.iter().filter(begins).copied().collect();
+        while let Some(instance) = left.pop() {
+            if !seen.insert(instance) {
+                continue;
+            }
+            let node = &self.nodes[&instance];
+            let outside = node.calls.iter().filter(|call| call.depth == 0);
+            left.extend(outside.map(|call| call.to));
+            let place = self.tcx.def_path_hash(instance.def_id());
+            let most = each.entry(place).or_default();
+            *most = node.does.outermost.max(*most);
         }
         each.values().sum()
     }

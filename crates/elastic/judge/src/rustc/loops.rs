@@ -80,11 +80,17 @@ pub fn uncounted(body: &Body<'_>, reached: &DenseBitSet<BasicBlock>) -> Vec<Span
     heads.into_values().map(span).collect()
 }
 
-/// How many loops a function has, and how many stand around each of its blocks.
-pub fn nests(
-    body: &Body<'_>,
-    reached: &DenseBitSet<BasicBlock>,
-) -> (u32, BTreeMap<BasicBlock, u32>) {
+/// The loops of a function.
+pub struct Loops {
+    pub all: u32,
+    /// Those that no other one stands around.
+    pub outermost: u32,
+    /// How many stand around each block; none, if it is not here.
+    pub around: BTreeMap<BasicBlock, u32>,
+}
+
+/// Finds the loops of a function.
+pub fn nests(body: &Body<'_>, reached: &DenseBitSet<BasicBlock>) -> Loops {
     let before = body.basic_blocks.predecessors();
     let dominators = body.basic_blocks.dominators();
     // Blocks by the head of the loop that they belong to.
@@ -106,11 +112,17 @@ pub fn nests(
             }
         }
     }
-    let mut depths = BTreeMap::new();
+    let mut around = BTreeMap::new();
     for inside in heads.values() {
         for block in inside {
-            *depths.entry(*block).or_insert(0) += 1;
+            *around.entry(*block).or_insert(0) += 1;
         }
     }
-    (u32::try_from(heads.len()).unwrap_or(u32::MAX), depths)
+    let outermost = heads.keys().filter(|head| around.get(head) == Some(&1));
+    let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+    Loops {
+        all: count(heads.len()),
+        outermost: count(outermost.count()),
+        around,
+    }
 }

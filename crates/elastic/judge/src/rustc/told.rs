@@ -8,6 +8,7 @@ pub struct Told {
     pub forbid: BTreeSet<String>,
     pub loops: Option<u32>,
     pub loop_depth: Option<u32>,
+    pub loop_nests: Option<u32>,
     /// Names of the environment that the module sees.
     pub public: BTreeSet<String>,
     pub entries: Vec<String>,
@@ -43,6 +44,7 @@ impl Told {
             forbid: BTreeSet::new(),
             loops: None,
             loop_depth: None,
+            loop_nests: None,
             public: BTreeSet::new(),
             entries: Vec::new(),
             locked: BTreeSet::new(),
@@ -57,6 +59,7 @@ impl Told {
                 "forbid" => drop(told.forbid.insert(value)),
                 "loops" => told.loops = Some(value.parse().expect("a number")),
                 "loop-depth" => told.loop_depth = Some(value.parse().expect("a number")),
+                "loop-nests" => told.loop_nests = Some(value.parse().expect("a number")),
                 "public" => drop(told.public.insert(value)),
                 "entry" => told.entries.push(value),
                 "locked" => drop(told.locked.insert(value)),

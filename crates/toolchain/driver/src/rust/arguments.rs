@@ -45,6 +45,10 @@ pub struct Elastic {
     pub compiler: Option<PathBuf>,
     /// The functions that the image exports, and no others.
     pub exports: Vec<String>,
+    /// Whether functions that may come to themselves again check the depth of the stack, against [`FLOOR`].
+    ///
+    /// [`FLOOR`]: super::elastic::FLOOR
+    pub checks_depth: bool,
     /// Whether the language is the only wall: then the code stays as rustc makes it, for the host's own process.
     pub alone: bool,
 }

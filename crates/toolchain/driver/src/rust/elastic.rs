@@ -11,6 +11,7 @@
 
 use super::arguments::Arguments;
 pub use super::arguments::Elastic;
+pub use super::depth::FLOOR;
 use super::toolchain::Toolchain;
 use super::{RELEASE, library, object, wrapper};
 use crate::sysroot::{entries, lock};

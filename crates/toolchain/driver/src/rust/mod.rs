@@ -18,6 +18,7 @@
 
 mod arguments;
 mod cargo;
+mod depth;
 pub mod elastic;
 mod impossible;
 mod library;

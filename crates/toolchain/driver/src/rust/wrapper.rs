@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::library::{self, Library};
 use super::toolchain::Toolchain;
-use super::{ALONE, CODE, EXPORTS, NARROWED, RUST_HELP, TARGET, TEXT, object, warnings};
+use super::{ALONE, CODE, EXPORTS, NARROWED, RUST_HELP, TARGET, TEXT, depth, object, warnings};
 use crate::assembler;
 use crate::tools::{self, Tools};
 use crate::{DriverError, sysroot::Sysroot};
@@ -119,6 +119,12 @@ pub(super) fn compile(toolchain: &Toolchain, arguments: &Arguments) -> Result<u8
     let status = run(&mut command)?;
     if !status.success() {
         return Ok(code(status));
+    }
+    if elastic.is_some_and(|elastic| elastic.checks_depth) && text.is_file() {
+        let said = std::fs::read_to_string(&text).map_err(|cause| DriverError::io(&text, cause))?;
+        if let Some(said) = depth::checked(&said) {
+            std::fs::write(&text, said).map_err(|cause| DriverError::io(&text, cause))?;
+        }
     }
     for archive in archives {
         object::replace(
