@@ -7,6 +7,7 @@
 //! A wrong decoding is a wrong program, and no hole: the verifier reads what comes out of the assembler.
 
 use crate::operand::{Operand, integer};
+use crate::table::Class;
 use crate::unit::{Item, Unit};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction};
 
@@ -138,25 +139,25 @@ fn bytes_of(run: &[Bytes<'_>]) -> Option<Vec<u8>> {
 
 /// A prefix in front of an instruction that is written by name.
 fn prefix(bytes: &[u8], unit: &Unit<'_>, run: &Bytes<'_>) -> Option<Named> {
+    let behind = unit.items[run.place..].iter();
+    let mut behind = behind.filter(|(_, section, _)| *section == run.section);
+    let next = behind.find_map(|(item, ..)| match item {
+        Item::Instruction(position) => unit.instructions.get(*position),
+        _ => None,
+    })?;
+    let registers =
+        |it: &Operand<'_>| matches!(it, Operand::Gpr(_) | Operand::Other(_) | Operand::Imm(_));
     let text = match bytes {
         [0xf0] => "lock",
         // Of addresses of 32 bits: it fills room where there is no address.
         [0x67, ..] if bytes.iter().all(|byte| *byte == 0x67) => {
-            let behind = unit.items[run.place..].iter();
-            let mut behind = behind.filter(|(_, section, _)| *section == run.section);
-            let next = behind.find_map(|(item, ..)| match item {
-                Item::Instruction(position) => unit.instructions.get(*position),
-                _ => None,
-            })?;
-            let registers = |it: &Operand<'_>| {
-                matches!(it, Operand::Gpr(_) | Operand::Other(_) | Operand::Imm(_))
-            };
-            let two = next.operands.len() >= 2 && next.operands.iter().all(registers);
-            if !two {
+            if next.operands.is_empty() || !next.operands.iter().all(registers) {
                 return None;
             }
             ""
         }
+        // What processors of long ago took for a hint.
+        [0x2e | 0x3e] if next.row.class == Class::Jcc => "",
         _ => return None,
     };
     Some(Named {
@@ -320,6 +321,10 @@ mod tests {
         );
         let text = spelled("\tnop\n\t.byte 0x67,0x67\n\tmovdqa %xmm1, %xmm2\n");
         assert_eq!(text.as_deref(), Some("\tnop\n\t\n\tmovdqa %xmm1, %xmm2\n"));
+        let text = spelled("\tnop\n\t.byte 0x67\n\tmulq %rcx\n");
+        assert_eq!(text.as_deref(), Some("\tnop\n\t\n\tmulq %rcx\n"));
+        let text = spelled("1:\tnop\n\t.byte 0x3e\n\tjnz 1b\n");
+        assert_eq!(text.as_deref(), Some("1:\tnop\n\t\n\tjnz 1b\n"));
         for memory in ["movq (%rax), %rcx", "rep movsb", "jrcxz 1f", "ret"] {
             let source = format!("1:\tnop\n\t.byte 0x67\n\t{memory}\n");
             assert_eq!(spelled(&source), None, "{source}");
