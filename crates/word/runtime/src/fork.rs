@@ -1,6 +1,6 @@
 //! Copies of the process. Each has the table, the domains and the rights that there were, and from then on its own.
 //!
-//! A copy has one thread: the one that called `fork`. So nobody waits for the others there, and the watchdog begins again
+//! A copy has one thread: the one that called `fork`. So nobody waits for the others there. The watchdog begins again
 //! when a call has a limit, or at once if one goes on there. While the process is copied nobody changes the table. What calls
 //! of other threads were granted ends in the copy, because these calls never do.
 //!
