@@ -64,7 +64,7 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
             return;
         }
         let kind = classify(&*here, signal, (*info).si_addr() as u64, context);
-        let registers = general(&context.uc_mcontext.gregs);
+        let registers = signals::general(&context.uc_mcontext.gregs);
         if learn::go_on(&mut *here, kind, &registers, context)
             || demand::answered(&mut *here, kind, &registers, context)
         {
@@ -192,7 +192,7 @@ unsafe fn take_down(
             at: registers[libc::REG_RIP as usize] as u64,
             call: call(kind, registers),
             address,
-            registers: general(registers),
+            registers: signals::general(registers),
         };
         if kind.is_some() {
             (*inner).state.fetch_or(state::ENDED, Ordering::SeqCst);
@@ -234,29 +234,6 @@ unsafe fn call(kind: Option<FaultKind>, registers: &[i64; 23]) -> u64 {
     // SAFETY: `%rsp` is the thread's control stack, where the gate has pushed them.
     let behind = unsafe { ((registers[libc::REG_RSP as usize] + 16) as *const u64).read() };
     behind.wrapping_sub(1)
-}
-
-/// By their numbers in machine code.
-pub(crate) fn general(registers: &[i64; 23]) -> [u64; 16] {
-    [
-        libc::REG_RAX,
-        libc::REG_RCX,
-        libc::REG_RDX,
-        libc::REG_RBX,
-        libc::REG_RSP,
-        libc::REG_RBP,
-        libc::REG_RSI,
-        libc::REG_RDI,
-        libc::REG_R8,
-        libc::REG_R9,
-        libc::REG_R10,
-        libc::REG_R11,
-        libc::REG_R12,
-        libc::REG_R13,
-        libc::REG_R14,
-        libc::REG_R15,
-    ]
-    .map(|register| registers[register as usize] as u64)
 }
 
 /// Behind a fault, as the host, with the frame taken down: the report, and what the call returns.

@@ -5,8 +5,8 @@
 //! that is followed enters and leaves by the slow way, where the flag is set and taken back.
 
 use crate::core::Core;
-use crate::fault;
 use crate::gates::{Here, Import, here, state};
+use crate::signals;
 use mullion_supervisor::DomainId;
 use mullion_word_table::is_stepping;
 use std::arch::asm;
@@ -192,7 +192,7 @@ pub(crate) unsafe fn step(here: *mut Here, context: &libc::ucontext_t) -> bool {
             address: at,
             // SAFETY: it is the module's text, mapped for the life of the process, and never written.
             code: unsafe { std::slice::from_raw_parts(at as *const u8, bytes) },
-            registers: &fault::general(&context.uc_mcontext.gregs),
+            registers: &signals::general(&context.uc_mcontext.gregs),
         });
         *errno = before;
     }

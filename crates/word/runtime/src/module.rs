@@ -121,8 +121,11 @@ pub struct Parts {
 /// Where instructions come from.
 struct Lines(Box<dyn Fn(u64) -> Option<String> + Send + Sync>);
 
+/// What an address is to an instruction.
+type Field = dyn Fn(&Reached<'_>) -> Option<ReachedField> + Send + Sync;
+
 /// What addresses are to instructions.
-struct Fields(Box<dyn Fn(&Reached<'_>) -> Option<ReachedField> + Send + Sync>);
+struct Fields(Box<Field>);
 
 impl std::fmt::Debug for Lines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -54,3 +54,26 @@ pub(crate) fn open() -> io::Result<()> {
         error => Err(io::Error::from_raw_os_error(error)),
     }
 }
+
+/// The general registers that a handler is given, by their numbers in machine code.
+pub(crate) fn general(registers: &[i64; 23]) -> [u64; 16] {
+    [
+        libc::REG_RAX,
+        libc::REG_RCX,
+        libc::REG_RDX,
+        libc::REG_RBX,
+        libc::REG_RSP,
+        libc::REG_RBP,
+        libc::REG_RSI,
+        libc::REG_RDI,
+        libc::REG_R8,
+        libc::REG_R9,
+        libc::REG_R10,
+        libc::REG_R11,
+        libc::REG_R12,
+        libc::REG_R13,
+        libc::REG_R14,
+        libc::REG_R15,
+    ]
+    .map(|register| registers[register as usize] as u64)
+}
