@@ -1,5 +1,5 @@
-//! A search for what a module touches that its policy does not give: calls that a seed chooses, behind the wall, and the shortest
-//! list of them that does the same again.
+//! A search for what a module touches that its policy does not give. A seed chooses calls, which are made behind the wall.
+//! The result is the shortest list of them that does the same again.
 
 use crate::kernel::Setup;
 use crate::machine::{Instead, Machine, Work};

@@ -1,4 +1,4 @@
-//! Recursion under a bound of stack: each function that may come to itself again looks, when it begins, whether the
+//! Recursion under a bound of stack. Each function that may come to itself again looks, when it begins, whether the
 //! stack has become deeper than it may.
 //!
 //! What is looked for is in rustc's own text: whatever it has inlined or copied, a circle of calls is there.
