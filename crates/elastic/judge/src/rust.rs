@@ -181,10 +181,13 @@ pub fn glue(elastic: &Elastic, entries: &[Entry], program: bool) -> String {
     // Recursion looks whether the stack has become deeper than this (`crates/toolchain/driver/src/rust/depth.rs`).
     let stack = elastic.stack.filter(|_| !elastic.forbids(Rule::Recursion));
     let floor = stack.map_or_else(String::new, |stack| {
-        text.push_str("#[unsafe(no_mangle)]\nstatic mut mullion_stack_floor: usize = 0;\n");
+        text.push_str(
+            "use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};\n\
+             #[unsafe(no_mangle)]\nstatic mullion_stack_floor: AtomicUsize = AtomicUsize::new(0);\n",
+        );
         format!(
             "    let here = 0u8;\n    \
-             unsafe {{ mullion_stack_floor = (&raw const here).addr().saturating_sub({stack}) }}\n"
+             mullion_stack_floor.store((&raw const here).addr().saturating_sub({stack}), Relaxed);\n"
         )
     });
     let around = |name: &Option<String>| {
