@@ -9,14 +9,16 @@
 
 mod inside;
 mod make;
+mod page;
 mod row;
 mod set;
 mod tree;
 
 pub use inside::complete;
 pub use make::{Maker, Protection, Setup};
+pub use page::{page, policies};
 pub use row::{Outcome, Row, print};
-pub use set::{DEFAULT, STOCK, Set, WORKING, library};
+pub use set::{ALONE, DEFAULT, STOCK, Set, WORKING, library, sort};
 pub use tree::{Module, modules};
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};

@@ -9,54 +9,155 @@ use std::process::Command;
 /// Debian's own modules.
 pub const STOCK: &str = "/usr/lib/apache2/modules";
 
-/// Modules that answer as the stock ones do (hosts/apache/README.md).
-pub const WORKING: [&str; 45] = [
+/// Modules that Debian has, and that answer as the stock ones do (hosts/apache/README.md).
+pub const WORKING: [&str; 104] = [
     "access_compat",
     "actions",
     "alias",
     "allowmethods",
     "asis",
     "auth_basic",
+    "auth_digest",
+    "auth_form",
     "authn_anon",
     "authn_core",
+    "authn_dbd",
+    "authn_dbm",
     "authn_file",
+    "authn_socache",
+    "authnz_fcgi",
+    "authnz_ldap",
+    "authz_core",
+    "authz_dbd",
+    "authz_dbm",
     "authz_groupfile",
     "authz_host",
     "authz_owner",
     "authz_user",
     "autoindex",
     "brotli",
+    "bucketeer",
     "buffer",
+    "cache",
+    "cache_disk",
+    "cache_socache",
+    "case_filter",
+    "case_filter_in",
     "cern_meta",
+    "cgi",
     "charset_lite",
     "data",
+    "dbd",
     "deflate",
+    "dialup",
     "dir",
     "dumpio",
+    "echo",
     "env",
     "expires",
+    "ext_filter",
+    "file_cache",
+    "filter",
     "headers",
+    "heartbeat",
+    "heartmonitor",
+    "ident",
     "imagemap",
     "include",
+    "info",
+    "lbmethod_bybusyness",
+    "lbmethod_byrequests",
+    "lbmethod_bytraffic",
+    "lbmethod_heartbeat",
+    "ldap",
     "log_debug",
     "log_forensic",
+    "lua",
+    "macro",
     "mime",
+    "mime_magic",
     "negotiation",
+    "proxy_ajp",
+    "proxy_connect",
+    "proxy_express",
+    "proxy_fcgi",
+    "proxy_fdpass",
+    "proxy_ftp",
+    "proxy_html",
+    "proxy_http",
+    "proxy_scgi",
+    "proxy_uwsgi",
+    "proxy_wstunnel",
     "ratelimit",
     "reflector",
     "remoteip",
     "reqtimeout",
+    "request",
     "rewrite",
     "sed",
+    "session",
+    "session_cookie",
+    "session_crypto",
+    "session_dbd",
     "setenvif",
+    "slotmem_plain",
+    "slotmem_shm",
+    "socache_dbm",
+    "socache_memcache",
+    "socache_redis",
+    "socache_shmcb",
     "speling",
     "status",
     "substitute",
+    "suexec",
     "unique_id",
     "userdir",
     "usertrack",
     "vhost_alias",
+    "xml2enc",
 ];
+
+/// Modules that cannot be in a server with all others. One needs a program with root's rights. The others answer in the place of
+/// others, or for all requests.
+pub const ALONE: [&str; 10] = [
+    "authn_socache",
+    "cern_meta",
+    "cgi",
+    "dialup",
+    "heartbeat",
+    "heartmonitor",
+    "ident",
+    "lbmethod_heartbeat",
+    "slotmem_plain",
+    "suexec",
+];
+
+/// Those that others need when they are loaded.
+const FIRST: [&str; 11] = [
+    "authz_core",
+    "authn_core",
+    "proxy",
+    "cache",
+    "dav",
+    "dbd",
+    "ldap",
+    "session",
+    "watchdog",
+    "slotmem_shm",
+    "socache_shmcb",
+];
+
+/// In an order in which modules can be loaded.
+pub fn sort<S: AsRef<str>>(names: &mut [S]) {
+    names.sort_by(|a, b| {
+        let first = |name: &S| {
+            let place = FIRST.iter().position(|first| *first == name.as_ref());
+            place.unwrap_or(FIRST.len())
+        };
+        let order = first(a).cmp(&first(b));
+        order.then_with(|| a.as_ref().cmp(b.as_ref()))
+    });
+}
 
 /// Those of them that Debian loads by default.
 pub const DEFAULT: [&str; 13] = [

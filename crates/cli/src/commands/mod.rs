@@ -30,6 +30,7 @@ mod run;
 mod rust;
 mod sign;
 mod sip;
+mod top;
 mod verify;
 mod version;
 mod word;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     // Without a line here, help is what stands at the arguments, with exit statuses.
     Inspect(inspect::Args),
     Map(map::Args),
+    Top(top::Args),
     Rewrite(rewrite::Args),
     /// Run the Mondriaan hardware model: traces, sweeps, synthetic workloads.
     Model(model::Args),
@@ -109,6 +111,7 @@ impl Command {
             Command::Inspect(args) => args.run(),
             Command::Bind(args) => args.run(),
             Command::Map(args) => args.run(),
+            Command::Top(args) => args.run(),
             Command::Rewrite(args) => args.run(),
             Command::Model(args) => args.run(),
             Command::Run(args) => args.run(),

@@ -12,6 +12,10 @@ const ADDRESS: u64 = 192;
 const WORDS: usize = 24;
 /// Where it has the place of the number of the machine, which is within it.
 const PLACE: usize = 6;
+/// The word whose upper half is the family, the one with two lengths, and the distance of the kernel's own address.
+const FAMILY: usize = 3;
+const LENGTHS: usize = 4;
+const SOCKET: u64 = 64;
 /// So long is a number of a machine as text, at most.
 const TEXT: usize = 64;
 
@@ -45,6 +49,52 @@ fn pool(frame: &Frame, address: u64) -> Answer<u64> {
         Ok(()) => Ok(own),
         Err(why) => frame.any_home().ok_or(why),
     }
+}
+
+/// An address in the module's memory is passed on as a copy of ours, which lives as long as the request: APR keeps it.
+pub(crate) extern "C" fn apr_socket_connect(socket: u64, address: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        if !walled.knows_or_shares(socket, b'S') {
+            return Err(format!("{socket:#x} is no socket of the module"));
+        }
+        let mut passed = address;
+        if !walled.knows_or_shares(address, b'a') {
+            walled
+                .must_write(address, ADDRESS)
+                .map_err(|what| format!("apr_socket_connect: {what}"))?;
+            let pool = frame.any_home().ok_or("an address without a request")?;
+            // SAFETY: the module may write, and so read, there. The pool gives that much.
+            unsafe {
+                passed = apr::apr_palloc(pool, ADDRESS);
+                let copy = (address as *const [u64; WORDS]).read();
+                (passed as *mut [u64; WORDS]).write(own(copy, pool, passed)?);
+            }
+        }
+        let real = apr::symbol("apr_socket_connect").ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with an address of APR's or ours.
+        let real: extern "C" fn(u64, u64) -> c_int = unsafe { std::mem::transmute(real) };
+        Ok(real(socket, passed) as u32 as u64)
+    })
+}
+
+/// The words of an address with what APR follows replaced: pool, names, the place of the machine's number, the next address.
+fn own(mut words: [u64; WORDS], pool: u64, at: u64) -> Answer<[u64; WORDS]> {
+    const INET: u32 = 2;
+    const INET6: u32 = 10;
+    let family = (words[FAMILY] >> 32) as u32;
+    let (place, bytes, length, text) = match family {
+        INET => (SOCKET + 4, 4, 16, 16),
+        INET6 => (SOCKET + 8, 16, 28, 46),
+        _ => return Err(format!("{family} is no family of addresses")),
+    };
+    words[0] = pool;
+    (words[1], words[2]) = (0, 0);
+    words[LENGTHS] = bytes << 32 | length;
+    words[LENGTHS + 1] = text;
+    words[PLACE] = at + place;
+    words[PLACE + 1] = 0;
+    Ok(words)
 }
 
 /// Who has sent it is written into an address of the module's: a copy of ours.

@@ -22,6 +22,7 @@ unsafe extern "C" {
     pub(crate) fn apr_snprintf(to: u64, bytes: u64, format: u64, ...) -> c_int;
     pub(crate) fn apr_hash_first(pool: u64, hash: u64) -> u64;
     pub(crate) fn apr_hash_next(at: u64) -> u64;
+    pub(crate) fn apr_table_setn(table: u64, name: *const c_char, value: *const c_char);
     pub(crate) fn apr_table_do(each: u64, data: u64, table: u64, ...) -> c_int;
     pub(crate) fn ap_rwrite(from: u64, bytes: c_int, r: u64) -> c_int;
     pub(crate) fn ap_rprintf(r: u64, format: u64, ...) -> c_int;
@@ -34,6 +35,7 @@ unsafe extern "C" {
         bytes: u64,
     ) -> c_int;
     pub(crate) fn apr_file_printf(file: u64, format: u64, ...) -> c_int;
+    pub(crate) fn ap_fprintf(filter: u64, brigade: u64, format: u64, ...) -> c_int;
     pub(crate) fn apr_brigade_printf(
         brigade: u64,
         flush: u64,

@@ -5,8 +5,11 @@ use crate::apr;
 use crate::frame::{Frame, Root};
 use crate::interface::{Answer as Result_, Back, Given};
 use crate::layout::{self, read};
+use crate::own;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
+use crate::sources;
 use crate::stopped;
+use crate::swaps::Rule;
 use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -55,6 +58,13 @@ pub(crate) fn stand_in(frame: &Frame, kind: &'static Back, function: u64) -> Ans
     if function == 0 || Some(function as usize) == nothing() {
         return Ok(function);
     }
+    if Some(function as usize) == apr::symbol("ap_pool_cleanup_set_null") {
+        return of(frame.walled, kind, sources::set_null as *const () as u64);
+    }
+    // A parser goes with its pool anyway (`pages.rs`).
+    if Some(function as usize) == own::find("htmlFreeParserCtxt") {
+        return Ok(nothing().unwrap_or(0) as u64);
+    }
     match frame.walled.is_gate(function) {
         true => of(frame.walled, kind, function),
         false => Err(format!("{function:#x} is no function of the module")),
@@ -89,6 +99,31 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
         }
     };
     Ok(slots::at(&STANDS, place) as u64)
+}
+
+/// The whole text behind a directive's name, which the module may take apart in its place, is a copy of the module's.
+fn raw(frame: &Frame, arguments: &mut [u64; WIDE]) -> Answer<()> {
+    const RAW: u32 = 0;
+    let [cmd, _, text, ..] = *arguments;
+    // SAFETY: the core has passed the state of a directive, with its row and strings that end with zeros.
+    unsafe {
+        let how = read(read(cmd + layout::CMD_COMMAND) + layout::COMMAND_HOW) as u32;
+        if how == RAW && text != 0 {
+            let pool = read(cmd + layout::CMD_POOL);
+            arguments[2] = frame.walled.copy(frame, pool, apr::text(text))?;
+        }
+    }
+    Ok(())
+}
+
+/// States of directives of a call whose module may have directives read from elsewhere.
+fn sourced(frame: &Frame) -> impl Iterator<Item = u64> {
+    let may = frame.walled.swaps.sources;
+    let states = frame.roots.into_iter().filter_map(|root| match root {
+        Root::Command(cmd) => Some(cmd),
+        _ => None,
+    });
+    states.filter(move |_| may)
 }
 
 /// What all of [`STANDS`] do. There are as many of those as slots, so each is this call and nothing more.
@@ -137,7 +172,9 @@ impl Slot {
         for (given, value) in self.kind.given.iter().zip(arguments) {
             let root = match given {
                 _ if value == 0 => continue,
-                Given::Any | Given::Out(_) | Given::OutAt(_) | Given::Callback(_) => continue,
+                Given::Any | Given::Copy | Given::Out(_) | Given::OutAt(_) | Given::Callback(_) => {
+                    continue;
+                }
                 Given::Pool => Root::Pool(value),
                 Given::Request => Root::Request(value),
                 Given::Connection => Root::Connection(value),
@@ -209,23 +246,43 @@ impl Slot {
                         unsafe { read(read(cmd + layout::CMD_SERVER) + layout::S_MODULE_CONFIG) };
                     granted.push(walled.grant(all + 8 * walled.index(), 8)?);
                 }
+                if walled.swaps.sources {
+                    walled.know_source(frame, cmd)?;
+                }
                 for (at, bytes) in &walled.command {
                     granted.push(walled.grant(cmd + at, *bytes)?);
                 }
             }
         }
         let mut arguments = arguments;
+        if self.kind.name == "directive" {
+            raw(frame, &mut arguments)?;
+        }
+        for (at, given) in self.kind.given.iter().enumerate().take(WIDE) {
+            if *given == Given::Copy && arguments[at] != 0 {
+                let home = frame.home().ok_or("a string without a request")?;
+                // SAFETY: the core's strings end with a zero.
+                arguments[at] = walled.copy(frame, home, unsafe { apr::text(arguments[at]) })?;
+            }
+        }
         // A call gets two brigades at most.
         let mut shown = [None; 2];
         for (at, given) in self.kind.given.iter().enumerate().take(WIDE) {
             if *given == Given::Brigade && arguments[at] != 0 {
                 let home = frame.home().ok_or("a brigade without a connection")?;
+                let is_known = walled.has_shown(arguments[at]);
                 let copy = walled.show_brigade(frame, home, arguments[at])?;
                 let place = shown.iter_mut().find(|place| place.is_none());
-                *place.ok_or("a call with many brigades")? = Some(copy);
+                *place.ok_or("a call with many brigades")? = Some((copy, is_known));
                 arguments[at] = copy;
             }
         }
+        // What is noted here is over behind the call: nothing in between returns.
+        for cmd in sourced(frame) {
+            // SAFETY: the core has passed it.
+            unsafe { walled.swaps.note(cmd + sources::FILE, Rule::Source, 0) };
+        }
+        walled.swaps.begin();
         let [a, b, c, d, e, f, ..] = arguments;
         let result = match self.kind.given.len() > 6 {
             // SAFETY: as below; the module gets so many words of its arguments on the stack (`Policy::stacked`).
@@ -238,10 +295,16 @@ impl Slot {
                 function(a, b, c, d, e, f)
             }
         };
-        walled.exchange(frame)?;
-        for copy in shown.into_iter().flatten() {
+        let exchanged = walled.exchange(frame);
+        for cmd in sourced(frame) {
+            walled.swaps.end(cmd + sources::FILE);
+        }
+        exchanged?;
+        for (copy, is_known) in shown.into_iter().flatten() {
             let ended = walled.end_brigade(frame, copy);
-            walled.hide_brigade(copy);
+            if !is_known {
+                walled.hide_brigade(copy);
+            }
             ended?;
         }
         match self.kind.answer == Result_::Null && result != 0 {

@@ -28,6 +28,7 @@ pub(crate) struct Backend {
     pub(crate) connection: u64,
     pub(crate) worker: u64,
     pub(crate) socket: u64,
+    pub(crate) address: u64,
     pub(crate) pools: [u64; 2],
 }
 
@@ -97,6 +98,7 @@ fn backend(at: u64) -> Backend {
         connection: word(0),
         worker: word(16),
         socket: word(56),
+        address: word(40),
         pools: [word(24), word(48)],
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::apr;
 use crate::back;
+use crate::errors;
 use crate::frame::{Frame, Root, now};
 use crate::interface::{Answer as Result_, Param, Way, table};
 use crate::layout::{self, read};
@@ -57,8 +58,12 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
         return 0;
     };
     frame.walled.asked.count();
-    match frame.walled.exchange(frame).and_then(|()| act(frame)) {
-        Ok(answer) => answer,
+    let exchanged = frame.walled.exchange(frame);
+    match exchanged.and_then(|()| errors::around(frame, || act(frame))) {
+        Ok(answer) => {
+            frame.walled.swaps.begin();
+            answer
+        }
         Err(what) => {
             mullion_word_runtime::refuse(what);
             0
@@ -363,10 +368,16 @@ pub(crate) fn checked(
                 unsafe { (arguments[at] as *mut u64).write(kept[at]) };
                 continue;
             }
-            walled.know(frame, pool(), made, kind)?;
-            if kind == b'a' && made != 0 {
-                // Modules set the port themselves.
-                let pool = pool().ok_or("no pool for an address")?;
+            let lasts = match kind {
+                // A socket's own one, which may go with the socket: it is the module's to pass in this request alone.
+                b'a' => pool().or_else(|| frame.any_home()),
+                _ => pool(),
+            };
+            walled.know(frame, lasts, made, kind)?;
+            if kind == b'a'
+                && let Some(pool) = pool()
+            {
+                // Modules set the port of an address themselves that was made for them.
                 walled.lend(frame, pool, made + ADDRESS_PORT, 4)?;
             }
         }

@@ -166,19 +166,26 @@ variadic! {
     apr_brigade_putstrs = |frame, passed| {
         let [brigade, flush, filter, ..] = passed.integers;
         let flush = flushing(frame, flush, filter)?;
+        strings(frame, (brigade, flush, filter), &passed.list(3)?)
+    };
+    ap_fprintf = |frame, passed| {
+        let [filter, brigade, format, d, e, f] = passed.integers;
+        behind(frame, filter)?;
+        checked(format)?;
         let mut passing = Passing::new(frame);
         let brigade = passing.brigade(brigade)?;
-        let mut status = 0;
-        for piece in passed.list(3)? {
-            let bytes = string(piece)?.len() as u64;
-            // SAFETY: the brigade is the core's, and the string has this length.
-            status = unsafe { apr::apr_brigade_write(brigade, flush, filter, piece, bytes) };
-            if status != 0 {
-                break;
-            }
-        }
+        let (x, s) = (&passed.floats, &passed.stacked);
+        // SAFETY: filter and brigade are the core's, and the format writes nothing by its arguments.
+        let status = unsafe { apr::ap_fprintf(filter, brigade, format, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) };
         passing.end()?;
-        Ok(status as u64)
+        Ok(status as u32 as u64)
+    };
+    ap_fputstrs = |frame, passed| {
+        let [filter, brigade, ..] = passed.integers;
+        behind(frame, filter)?;
+        let flush = apr::symbol("ap_filter_flush").ok_or("the server does not have it")? as u64;
+        strings(frame, (brigade, flush, filter), &passed.list(2)?)
     };
     __isoc99_sscanf = |frame, passed| {
         let [text, format, ..] = passed.integers;
@@ -253,6 +260,35 @@ variadic! {
         frame.walled.know(frame, Some(pool), made, b'e')?;
         Ok(made)
     };
+}
+
+/// Strings into a brigade, which is passed to the filter when it is long.
+fn strings(
+    frame: &Frame,
+    (brigade, flush, filter): (u64, u64, u64),
+    pieces: &[u64],
+) -> Answer<u64> {
+    let mut passing = Passing::new(frame);
+    let brigade = passing.brigade(brigade)?;
+    let mut status = 0;
+    for piece in pieces {
+        let bytes = string(*piece)?.len() as u64;
+        // SAFETY: the brigade is the core's, and the string has this length.
+        status = unsafe { apr::apr_brigade_write(brigade, flush, filter, *piece, bytes) };
+        if status != 0 {
+            break;
+        }
+    }
+    passing.end()?;
+    Ok(status as u32 as u64)
+}
+
+/// A filter that follows.
+fn behind(frame: &Frame, filter: u64) -> Answer<()> {
+    match filter != 0 && frame.leads_to(filter) {
+        true => Ok(()),
+        false => Err(format!("{filter:#x} is no filter of this request")),
+    }
 }
 
 /// Tables, up to a null pointer, behind a request and what the cookie is.

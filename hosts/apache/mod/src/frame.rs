@@ -375,6 +375,17 @@ impl Frame {
                 read(r + layout::R_INPUT_FILTERS),
             ]
         });
+        if made.any(is_it) {
+            return true;
+        }
+        let made = self.walled.made(b'c').into_iter();
+        // SAFETY: these connections are the core's.
+        let mut made = made.flat_map(|c| unsafe {
+            [
+                read(c + layout::C_OUTPUT_FILTERS),
+                read(c + layout::C_INPUT_FILTERS),
+            ]
+        });
         made.any(is_it)
     }
 }

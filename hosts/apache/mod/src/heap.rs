@@ -10,7 +10,7 @@ use crate::rings::Passing;
 use crate::walled::Answer;
 
 /// The pool of the process, for blocks that belong to no request.
-fn lasting(frame: &Frame) -> Answer<u64> {
+pub(crate) fn lasting(frame: &Frame) -> Answer<u64> {
     let at = apr::symbol("ap_server_conf").ok_or("the server does not have it")?;
     // SAFETY: they are the core's variables and structures.
     unsafe {

@@ -105,6 +105,8 @@ pub(crate) enum Given {
     Thing,
     /// A group of backends, with them.
     Balancer,
+    /// A string, of which the module gets a copy.
+    Copy,
     Out(u64),
     /// As many bytes as the 32 bits say that this argument points to.
     OutAt(usize),
@@ -163,6 +165,7 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 "cmd" => Given::Command,
                 "o" => Given::Thing,
                 "ob" => Given::Balancer,
+                "$" => Given::Copy,
                 word if word.starts_with('>') => Given::Out(8),
                 word if word.starts_with('&') => Given::Callback(&word[1..]),
                 word => match word.strip_prefix('w') {
@@ -235,7 +238,7 @@ pub(crate) fn param(word: &str) -> Param {
     }
     let null = word.ends_with('?');
     match word.as_bytes().first() {
-        None | Some(b'.') => Param::Any,
+        None | Some(b'.' | b'$') => Param::Any,
         Some(b'f') if word == "flush" => Param::Flush,
         Some(b'c') if word == "cmd" => Param::Command,
         Some(b'p') => Param::Pool,
@@ -414,7 +417,8 @@ pub(crate) fn interface() -> &'static Interface {
         for name in crate::backends::BACKEND_FIELDS {
             file.calls.insert(name.0.to_owned(), Call::default());
         }
-        for name in [REMOVAL, crate::score::LINE] {
+        use crate::swaps::{SOCKET, SOURCE, TUNNEL};
+        for name in [REMOVAL, crate::score::LINE, SOCKET, SOURCE, TUNNEL] {
             file.calls.insert(name.to_owned(), Call::default());
         }
         // Memory that another module has of pools.

@@ -99,6 +99,7 @@ places! {
     CMD_POOL = "cmd_parms.pool", 64;
     CMD_TEMP = "cmd_parms.temp_pool", 72;
     CMD_SERVER = "cmd_parms.server", 80;
+    CMD_COMMAND = "cmd_parms.cmd", 96;
     F_CTX = "ap_filter_t.ctx", 8;
     F_NEXT = "ap_filter_t.next", 16;
     F_R = "ap_filter_t.r", 24;
@@ -114,6 +115,7 @@ places! {
     M_CMDS = "module.cmds", 88;
     M_HOOKS = "module.register_hooks", 96;
     COMMAND_FUNC = "command_rec.func", 8;
+    COMMAND_HOW = "command_rec.args_how", 28;
     B_POOL = "apr_bucket_brigade.p", 0;
     B_ALLOCATOR = "apr_bucket_brigade.bucket_alloc", 24;
 }

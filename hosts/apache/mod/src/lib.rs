@@ -22,18 +22,23 @@ mod back;
 mod backends;
 mod call;
 mod count;
+mod descriptors;
+mod errors;
 mod format;
 mod frame;
 mod heap;
+mod held;
 mod interface;
 mod kinds;
 mod layout;
+mod ldap;
 mod learn;
 mod libraries;
 mod load;
 mod map;
 mod out;
 mod own;
+mod pages;
 mod partners;
 mod patterns;
 mod pieces;
@@ -46,8 +51,10 @@ mod rings;
 mod score;
 mod shadows;
 mod slots;
+mod sources;
 mod stopped;
 mod streams;
+mod swaps;
 mod texts;
 mod timed;
 mod varbuf;
@@ -168,6 +175,11 @@ extern "C" fn status(r: u64) -> c_int {
     }
     // SAFETY: it is a request; the strings stay as long as it does.
     unsafe {
+        // `mullion top` tells processes by it.
+        let pool = layout::read(r + layout::R_POOL);
+        let process = apr::string(pool, &std::process::id().to_string());
+        let name = c"X-Mullion-Process".as_ptr();
+        apr::apr_table_setn(layout::read(r + layout::R_HEADERS_OUT), name, process);
         apr::ap_set_content_type(r, c"text/plain".as_ptr() as u64);
         apr::ap_rwrite(lines.as_ptr() as u64, lines.len() as c_int, r);
     }

@@ -29,8 +29,11 @@ pub(crate) struct Stream {
 }
 
 /// The libraries, by the beginnings of their functions' names.
-const LIBRARIES: [(&str, &std::ffi::CStr); 6] = [
+const LIBRARIES: [(&str, &std::ffi::CStr); 9] = [
     ("xml", c"libxml2.so.2"),
+    ("html", c"libxml2.so.2"),
+    ("ldap_", c"libldap-2.5.so.0"),
+    ("ber_", c"liblber-2.5.so.0"),
     ("deflate", c"libz.so.1"),
     ("inflate", c"libz.so.1"),
     ("crc32", c"libz.so.1"),

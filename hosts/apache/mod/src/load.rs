@@ -6,6 +6,7 @@ use crate::call;
 use crate::interface::{back as kind, interface};
 use crate::layout::{self, read};
 use crate::own;
+use crate::swaps::Swaps;
 use crate::walled::{Answer, Walled, lock};
 use mullion_symbols::Symbols;
 use mullion_word_abi::Protection;
@@ -146,9 +147,11 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
     let lowered = interface().policy(&file).map_err(|error| text(&error))?;
     let verified = verify(bytes.to_vec()).map_err(|error| text(&error))?;
     let lowered = lowered.error(ended);
-    // Functions of providers and of other modules' hooks may have more arguments than registers.
-    let is_provider =
-        |name: &String| name.contains("register_provider") || name == "apr_hook_sort_register";
+    // Functions of providers, of other modules' hooks and optional ones may have more arguments than registers.
+    let is_provider = |name: &String| {
+        let others = ["apr_hook_sort_register", "apr_dynamic_fn_register"];
+        name.contains("register_provider") || others.contains(&name.as_str())
+    };
     let lowered = match verified.imports().iter().any(is_provider) {
         true => lowered.stacked(crate::slots::STACKED),
         false => lowered,
@@ -234,6 +237,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
             allowed.contains_key(crate::score::LINE),
         ),
         backend_fields.collect(),
+        Swaps::new(|name| allowed.contains_key(name)),
     );
     walled
         .domain

@@ -23,8 +23,8 @@ macro_rules! functions {
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
-        addresses, heap, kinds, libraries, own, partners, patterns, pieces, pooled, processes,
-        relocatable, shadows, streams, timed, varbuf,
+        addresses, descriptors, errors, heap, kinds, ldap, libraries, own, pages, partners,
+        patterns, pieces, pooled, processes, relocatable, shadows, sources, streams, timed, varbuf,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -44,7 +44,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
                 apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs, ap_cookie_write, ap_cookie_write2, ap_cookie_remove,
                 ap_cookie_remove2, apr_dbd_pvselect, apr_dbd_pvquery, apr_dbd_pvbselect, apr_dbd_pvbquery, __isoc99_sscanf, apr_file_printf,
-                snprintf;
+                snprintf, ap_fprintf, ap_fputstrs;
             libraries: deflateInit2_, inflateInit2_, deflate, inflate, deflateEnd, inflateEnd, BrotliEncoderCreateInstance,
                 BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
                 ap_log_assert, ap_expr_parse, apr_poll;
@@ -52,12 +52,19 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_pstrcatv, apr_file_read_full, apr_shm_create, apr_shm_attach, apr_global_mutex_child_init,
                 ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
                 apr_base64_decode, apr_base64_decode_binary;
-            addresses: apr_sockaddr_ip_get, apr_socket_recvfrom;
+            addresses: apr_sockaddr_ip_get, apr_socket_connect, apr_socket_recvfrom;
+            descriptors: sendmsg;
+            errors: __errno_location;
             shadows: ap_create_request_config, ap_rgetline_core;
             patterns: ap_regcomp;
             pieces: malloc, calloc, aligned_alloc, realloc, free;
             pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;
             streams: fclose, fread;
+            sources: ap_pcfg_open_custom;
+            pages: htmlCreatePushParserCtxt, htmlFreeParserCtxt, htmlParseChunk, xmlCtxtUseOptions;
+            ldap: apr_ldap_init, apr_ldap_set_option, ldap_bind_s, ldap_compare_s, ldap_count_entries, ldap_first_entry, ldap_get_dn,
+                ldap_get_option, ldap_get_values, ldap_memfree, ldap_msgfree, ldap_parse_result, ldap_result, ldap_search_ext_s,
+                ldap_set_option, ldap_set_rebind_proc, ldap_simple_bind, ldap_unbind_s, ldap_value_free;
             timed: ap_mpm_register_timed_callback;
             kinds: apr_bucket_heap_make, apr_bucket_immortal_make;
             processes: apr_proc_create, ap_os_create_privileged_process, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
@@ -155,21 +162,21 @@ pub(crate) extern "C" fn apr_pmemdup(pool: u64, from: u64, bytes: u64) -> u64 {
     mediate(|frame| memory(frame, pool, from, bytes, false))
 }
 
-/// A pool of the module's own, below one that it has.
+/// A pool of the module's own, below one that it has or none.
 pub(crate) extern "C" fn apr_pool_create_ex(to: u64, parent: u64, _: u64, _: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
         walled.must_write(to, 8)?;
-        let parent = match parent {
-            0 => return Err("a pool without a parent".to_owned()),
-            parent => parent,
-        };
-        walled.pool(frame, parent)?;
+        // One without a parent is the server's own, and stays.
+        if parent != 0 {
+            walled.pool(frame, parent)?;
+        }
         let mut made = 0;
-        // SAFETY: the parent lives. The module's function for the lack of memory is not passed on.
+        // SAFETY: the parent lives, or is APR's own. The module's function for the lack of memory is not passed on.
         let status = unsafe { apr::apr_pool_create_ex(&mut made, parent, 0, 0) };
         if status == 0 {
-            walled.know(frame, Some(parent), made, b'p')?;
+            let within = Some(parent).filter(|parent| *parent != 0);
+            walled.know(frame, within, made, b'p')?;
             walled.pool(frame, made)?;
             // SAFETY: the module may write there.
             unsafe { (to as *mut u64).write(made) };

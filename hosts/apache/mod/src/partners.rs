@@ -37,6 +37,7 @@ impl Walled {
             b'p' => backend.pools.contains(&object),
             b'c' => backend.connection == object,
             b'S' => backend.socket == object,
+            b'a' => backend.address == object,
             _ => false,
         };
         object != 0 && self.backends().iter().any(of_backend)

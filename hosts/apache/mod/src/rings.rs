@@ -268,6 +268,11 @@ impl Walled {
         Ok(())
     }
 
+    /// Whether the module has a copy of a brigade already: the core may pass the module's own one on to its filter.
+    pub(crate) fn has_shown(&self, real: u64) -> bool {
+        lock(&self.rings).copies.contains_key(&real)
+    }
+
     /// The module's copy of a brigade of the core's, with what is in that.
     pub(crate) fn show_brigade(&'static self, frame: &Frame, home: u64, real: u64) -> Answer<u64> {
         self.pool(frame, home)?;

@@ -120,9 +120,13 @@ impl Walled {
         Ok(())
     }
 
-    /// Before the core runs: connections to backends have our requests, and none of the module's.
+    /// Before the core runs: connections to backends have our requests, and none of the module's; words that the core follows
+    /// have what they may.
     #[inline]
     pub(crate) fn exchange(&'static self, frame: &Frame) -> Answer<()> {
+        if self.swaps.has_any() {
+            self.look_at_words()?;
+        }
         match self.makes_requests() && self.has_backends.load(Ordering::Relaxed) {
             true => self.exchange_all(frame),
             false => Ok(()),

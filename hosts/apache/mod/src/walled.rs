@@ -19,6 +19,7 @@ use crate::pieces;
 use crate::pooled::Borrowed;
 use crate::quick::Map;
 use crate::rings::{self, Rings};
+use crate::swaps::Swaps;
 use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, Granted, Host};
 use mullion_word_table::{Access, View};
@@ -202,6 +203,8 @@ pub(crate) struct Walled {
     /// Connections to backends with the threads that have them.
     pub(crate) acquired: Mutex<Vec<(u64, u64)>>,
     pub(crate) backend_fields: Vec<&'static str>,
+    /// Words that the core follows.
+    pub(crate) swaps: Swaps,
     /// Whether the module has ever taken something out of a list, and what calls have that run now.
     pub(crate) has_borrowed: AtomicBool,
     pub(crate) borrowed: Mutex<Vec<Borrowed>>,
@@ -259,6 +262,7 @@ impl Walled {
         reads: bool,
         (removes_filters, keeps_score): (bool, bool),
         backend_fields: Vec<&'static str>,
+        swaps: Swaps,
     ) -> &'static Walled {
         let stand_in = Box::leak(Box::new([0u64; layout::MODULE / 8]));
         Box::leak(Box::new(Walled {
@@ -296,6 +300,7 @@ impl Walled {
             has_backends: AtomicBool::new(false),
             acquired: Mutex::default(),
             backend_fields,
+            swaps,
             has_borrowed: AtomicBool::new(false),
             borrowed: Mutex::default(),
             shadows: Mutex::default(),
@@ -460,6 +465,7 @@ impl Walled {
     fn forget(&self, pool: u64) {
         let left = lock(&self.rings).forget(pool);
         rings::destroy_all(left);
+        self.swaps.forget(pool);
         let mut state = lock(&self.state);
         let Some(mut ledger) = state.ledgers.remove(&pool) else {
             return;
@@ -751,6 +757,7 @@ impl Walled {
         self.demand_text(frame, at)
             || self.demand_backend(frame, at)
             || self.demand_score(frame, at)
+            || self.demand_words(frame, at)
             || self.demand_shared(at)
     }
 

@@ -6,6 +6,10 @@
 mod backends;
 #[path = "server/cases.rs"]
 mod cases;
+#[path = "server/directory.rs"]
+mod directory;
+#[path = "server/files.rs"]
+mod files;
 #[path = "server/holes.rs"]
 mod holes;
 #[path = "server/learn.rs"]

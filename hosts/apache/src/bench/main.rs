@@ -3,7 +3,7 @@
 mod load;
 mod server;
 
-use mullion_apache::{DEFAULT, Protection, Set, Setup, WORKING};
+use mullion_apache::{ALONE, DEFAULT, Protection, Set, Setup, WORKING, sort};
 use server::Server;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -58,7 +58,12 @@ fn say(text: &str) -> ExitCode {
 
 fn named(set: &str) -> Vec<String> {
     match set {
-        "all" => WORKING.map(str::to_owned).to_vec(),
+        "all" => {
+            let mut all = WORKING.map(str::to_owned).to_vec();
+            all.retain(|name| !ALONE.contains(&name.as_str()));
+            sort(&mut all);
+            all
+        }
         "default" => DEFAULT.map(str::to_owned).to_vec(),
         names => names.split(',').map(str::to_owned).collect(),
     }

@@ -49,6 +49,15 @@ const LINES: [(&str, &str); 12] = [
     ),
 ];
 
+/// Modules whose names begin so need another one.
+const NEEDS: [(&str, &str); 5] = [
+    ("", "authz_core"),
+    ("deflate", "filter"),
+    ("auth_basic", "authn_core"),
+    ("proxy_", "proxy"),
+    ("lbmethod_", "proxy_balancer"),
+];
+
 /// What is asked for in a case.
 ///
 /// # Errors
@@ -127,12 +136,13 @@ impl Server {
             "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid\nDefaultRuntimeDir {root}\n\
              Mutex pthread\nErrorLog {root}/error\nLogLevel warn\nDocumentRoot {root}/htdocs\n{user}AcceptFilter http none\n\
              FileETag None\nMaxKeepAliveRequests 0\nKeepAliveTimeout 60\nThreadsPerChild 25\nMaxRequestWorkers 25\nServerLimit 1\nAsyncRequestWorkerFactor 20\n\
-             LoadModule mpm_event_module {STOCK}/mod_mpm_event.so\nLoadModule authz_core_module {STOCK}/mod_authz_core.so\n{wall}",
+             LoadModule mpm_event_module {STOCK}/mod_mpm_event.so\n{wall}",
             root = root.display()
         );
         // Some need another one to be there.
-        for (one, needed) in [("deflate", "filter"), ("auth_basic", "authn_core")] {
-            if names.contains(&one) && !names.contains(&needed) {
+        for (one, needed) in NEEDS {
+            let is_there = |name: &&str| name.starts_with(one);
+            if names.iter().any(is_there) && !names.contains(&needed) {
                 text.push_str(&format!(
                     "LoadModule {needed}_module {STOCK}/mod_{needed}.so\n"
                 ));

@@ -8,7 +8,7 @@
 mod place;
 mod table;
 
-use mullion_apache::{Setup, WORKING};
+use mullion_apache::{ALONE, Setup, WORKING};
 use place::Place;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -29,9 +29,6 @@ this program.
 
 Exit status: 0 if each script did the same twice, 1 if not, 2 if the command is misused.
 ";
-
-/// `rewrite` makes a lock by a function with seven arguments, and the wall passes on six.
-const LEFT_OUT: [&str; 1] = ["rewrite"];
 
 struct Wanted {
     folder: Option<PathBuf>,
@@ -66,7 +63,7 @@ fn say(text: &str) -> ExitCode {
 
 /// None: the help.
 fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, String> {
-    let names = WORKING.iter().filter(|name| !LEFT_OUT.contains(name));
+    let names = WORKING.iter().filter(|name| !ALONE.contains(name));
     let mut wanted = Wanted {
         folder: None,
         walled: names.map(|name| (*name).to_owned()).collect(),

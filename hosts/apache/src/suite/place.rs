@@ -1,6 +1,6 @@
 //! Where the framework runs: a copy of it for each kind of server, with an ordinary user as its owner.
 
-use mullion_apache::{Protection, STOCK, Set, Setup, library};
+use mullion_apache::{ALONE, Protection, STOCK, Set, Setup, library, sort};
 use mullion_fetch::{Lock, SourceKind, fetch};
 use std::fmt::Write as _;
 use std::fs;
@@ -8,38 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Modules that a server of the framework cannot have: other multi-processing modules, one that needs a program that Debian installs
-/// with root's rights, and ones that answer in the place of others or for all requests.
-const LEFT_OUT: [&str; 13] = [
-    "mpm_prefork",
-    "mpm_worker",
-    "mpm_event",
-    "suexec",
-    "cgi",
-    "ident",
-    "dialup",
-    "cern_meta",
-    "heartbeat",
-    "heartmonitor",
-    "lbmethod_heartbeat",
-    "slotmem_plain",
-    "authn_socache",
-];
-
-/// Those that others need when they are loaded.
-const FIRST: [&str; 11] = [
-    "authz_core",
-    "authn_core",
-    "proxy",
-    "cache",
-    "dav",
-    "dbd",
-    "ldap",
-    "session",
-    "watchdog",
-    "slotmem_shm",
-    "socache_shmcb",
-];
+/// Other multi-processing modules.
+const MPM: [&str; 3] = ["mpm_prefork", "mpm_worker", "mpm_event"];
 
 /// A script that takes longer than so many seconds is ended.
 const PATIENCE: &str = "600";
@@ -308,11 +278,8 @@ fn configuration() -> Result<String, Setup> {
             .and_then(|name| name.strip_suffix(".so"));
         names.extend(name.map(str::to_owned));
     }
-    names.retain(|name| !LEFT_OUT.contains(&name.as_str()));
-    names.sort_by_key(|name| {
-        let first = FIRST.iter().position(|first| first == name);
-        (first.unwrap_or(FIRST.len()), name.clone())
-    });
+    names.retain(|name| ![&ALONE[..], &MPM[..]].concat().contains(&name.as_str()));
+    sort(&mut names);
     names.insert(0, "mpm_event".to_owned());
     let mut text = String::from("ServerName localhost\nTypesConfig /etc/mime.types\n");
     for name in names {

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::Mutex;
 
 /// Starts one, which ends with the process; its port.
-pub(crate) fn start(kind: &str) -> u16 {
+pub(crate) fn start(kind: &str, root: &Path) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let serve: fn(TcpStream) -> Option<()> = match kind {
@@ -20,6 +21,14 @@ pub(crate) fn start(kind: &str) -> u16 {
         "says" => says,
         "http" => http,
         "uwsgi" => uwsgi,
+        "ldap" => crate::directory::serve,
+        "ftp" => crate::files::serve,
+        "ws" => ws,
+        // Its port is a name alone.
+        "passed" => {
+            crate::files::passed(root, port);
+            says
+        }
         other => panic!("{other}"),
     };
     std::thread::spawn(move || {
@@ -33,6 +42,21 @@ pub(crate) fn start(kind: &str) -> u16 {
 /// Whoever comes is told something at once.
 fn says(mut stream: TcpStream) -> Option<()> {
     stream.write_all(b"from the other side\n").ok()
+}
+
+/// Becomes a tunnel, by which it says something.
+fn ws(mut stream: TcpStream) -> Option<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let [byte] = bytes::<1>(&mut stream)?;
+        head.push(byte);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let line = head.lines().next()?;
+    let answer = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n\r\nin the tunnel: {line}"
+    );
+    stream.write_all(answer.as_bytes()).ok()
 }
 
 /// Requests of HTTP/1.1, one after the other. What was asked for is in the answer.

@@ -125,7 +125,8 @@ impl Case {
         if !store(place) && self.needs {
             return None;
         }
-        let start = |kind: &String| (kind.clone(), crate::backends::start(kind));
+        let root = place.scratch.path();
+        let start = |kind: &String| (kind.clone(), crate::backends::start(kind, root));
         let mut ports: Vec<(String, u16)> = self.backends.iter().map(start).collect();
         let heard = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let port = heard.local_addr().expect("an address").port();

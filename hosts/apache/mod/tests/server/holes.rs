@@ -133,7 +133,10 @@ impl Hole {
         let root = place.scratch.path().display().to_string();
         let mut config = self.config.replace("{root}", &root);
         if let Some(kind) = self.backend {
-            config = config.replace("{backend}", &crate::backends::start(kind).to_string());
+            config = config.replace(
+                "{backend}",
+                &crate::backends::start(kind, place.scratch.path()).to_string(),
+            );
         }
         format!("{stock}{own}{with}{config}")
     }

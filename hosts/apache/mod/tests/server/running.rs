@@ -194,6 +194,12 @@ fn content(root: &Path) {
     };
     write("page.html", "<p>A page</p>\n");
     write("page.txt", "A text\n");
+    write(
+        "links.html",
+        "<html><head><meta http-equiv=\"X-Of\" content=\"page\"><title>A & B</title></head><body onclick=\"go('http://inside.example/x')\">\n\
+         <!-- a note --><a href=\"http://inside.example/thing?a=b&c=d\">inside</a><img src=/old/picture.gif alt=none>\n\
+         <script>var at = \"http://inside.example/s\";</script><p>text &lt; more</body></html>\n",
+    );
     write("image.gif", "GIF89a");
     write("note.html.de", "<p>deutsch</p>\n");
     write("note.html.en", "<p>english</p>\n");

@@ -1,0 +1,98 @@
+//! Descriptors of sockets. A module may send one to another process, over a socket: both must be sockets that it has.
+
+use crate::apr;
+use crate::call::mediate;
+use crate::frame::Frame;
+use crate::layout::read;
+use crate::walled::Answer;
+use std::ffi::c_int;
+
+/// So many pieces of a message, and bytes beside them.
+const PIECES: u64 = 8;
+const BESIDE: usize = 64;
+/// Length, level and kind; then descriptors.
+const HEAD: usize = 16;
+
+/// Whether a descriptor is that of a socket that the module has.
+fn is_own(frame: &Frame, descriptor: c_int) -> Answer<bool> {
+    let real = apr::symbol("apr_os_sock_get").ok_or("the server does not have it")?;
+    // SAFETY: it is APR's function.
+    let real: extern "C" fn(*mut c_int, u64) -> c_int = unsafe { std::mem::transmute(real) };
+    let of = |socket: u64| {
+        let mut descriptor = -1;
+        match real(&mut descriptor, socket) {
+            0 => descriptor,
+            _ => -1,
+        }
+    };
+    let walled = frame.walled;
+    let backends = walled.backends().into_iter().map(|backend| backend.socket);
+    let mut sockets = walled.made(b'S').into_iter().chain(backends);
+    Ok(descriptor >= 0 && sockets.any(|socket| socket != 0 && of(socket) == descriptor))
+}
+
+/// What is sent beside a message: descriptors of the module's, and nothing else. The copy is what is passed on.
+fn beside(frame: &Frame, at: u64, bytes: u64) -> Answer<[u64; BESIDE / 8]> {
+    let mut copy = [0u64; BESIDE / 8];
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if !(HEAD..=BESIDE).contains(&bytes) {
+        return Err(format!("{bytes} bytes beside a message"));
+    }
+    frame.walled.must_read(at, bytes as u64)?;
+    // SAFETY: the module may read what it passes, and the copy has room.
+    unsafe {
+        let to = copy.as_mut_ptr().cast::<u8>();
+        to.copy_from_nonoverlapping(at as *const u8, bytes);
+    }
+    let kind = (libc::SCM_RIGHTS as u64) << 32 | libc::SOL_SOCKET as u64;
+    let length = copy[0];
+    if length != bytes as u64 || copy[1] != kind || (bytes - HEAD) % 4 != 0 {
+        return Err("beside a message are other things than descriptors".to_owned());
+    }
+    for place in (HEAD..bytes).step_by(4) {
+        let descriptor = (copy[place / 8] >> (8 * (place % 8))) as u32 as c_int;
+        if !is_own(frame, descriptor)? {
+            return Err(format!("{descriptor} is no socket of the module"));
+        }
+    }
+    Ok(copy)
+}
+
+pub(crate) extern "C" fn sendmsg(socket: u64, message: u64, flags: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.must_read(message, size_of::<libc::msghdr>() as u64)?;
+        // SAFETY: the module may read what it passes. What is looked at is a copy.
+        let mut copy = unsafe { (message as *const libc::msghdr).read_unaligned() };
+        if !is_own(frame, socket as c_int)? {
+            return Err(format!("sendmsg: {socket} is no socket of the module"));
+        }
+        if !copy.msg_name.is_null() || copy.msg_iovlen as u64 > PIECES {
+            return Err("sendmsg: a message with an address or many pieces".to_owned());
+        }
+        let pieces = copy.msg_iov as u64;
+        let mut all = Vec::new();
+        for at in 0..copy.msg_iovlen as u64 {
+            walled.must_read(pieces + 16 * at, 16)?;
+            // SAFETY: the module may read the list.
+            let (from, bytes) = unsafe { (read(pieces + 16 * at), read(pieces + 16 * at + 8)) };
+            walled.must_read(from, bytes)?;
+            all.push(libc::iovec {
+                iov_base: from as *mut _,
+                iov_len: bytes as usize,
+            });
+        }
+        copy.msg_iov = all.as_mut_ptr();
+        let mut more = match copy.msg_controllen as u64 {
+            0 => [0; BESIDE / 8],
+            bytes => beside(frame, copy.msg_control as u64, bytes)
+                .map_err(|what| format!("sendmsg: {what}"))?,
+        };
+        copy.msg_control = match copy.msg_controllen {
+            0 => std::ptr::null_mut(),
+            _ => more.as_mut_ptr().cast(),
+        };
+        // SAFETY: message, list and descriptors are copies of ours; the kernel reads what the module may read.
+        Ok(unsafe { libc::sendmsg(socket as c_int, &raw const copy, flags as c_int) } as u64)
+    })
+}

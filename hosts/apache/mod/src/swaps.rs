@@ -1,0 +1,209 @@
+//! Words that the core follows, and that a module may set to another thing of the same kind. A request that becomes a tunnel gets
+//! other filters, a connection another socket, and directives come from another file. Each word is looked at before the core runs.
+//!
+//! ```text
+//!   the module writes ──► the word is granted, and noted with what it was
+//!   a call of the host, or the return ──► a thing of its kind stays; anything else is taken back, and the call ends
+//!   the module's code goes on ──► what the core has set meanwhile is noted
+//! ```
+
+use crate::frame::Frame;
+use crate::layout::{self, read};
+use crate::walled::{Answer, Walled, lock};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a policy calls the right to have a request use its connection's filters.
+pub(crate) const TUNNEL: &str = "request_rec.filters.connection";
+/// What it calls the right to give a connection another socket.
+pub(crate) const SOCKET: &str = "conn_rec.socket";
+/// What it calls the right to have directives read from elsewhere.
+pub(crate) const SOURCE: &str = "cmd_parms.config_file";
+
+/// What may be in a word, besides what was there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
+    /// The first output filter of this connection.
+    Output(u64),
+    /// Its first input filter.
+    Input(u64),
+    /// A socket of the module's.
+    Socket,
+    /// A file of configuration that the module was given or has made.
+    Source,
+}
+
+/// A word that is granted.
+pub(crate) struct Word {
+    at: u64,
+    was: u64,
+    rule: Rule,
+    pool: u64,
+    thread: u64,
+}
+
+/// What a module may set, and the words of it that it has.
+#[derive(Default)]
+pub(crate) struct Swaps {
+    filters: bool,
+    sockets: bool,
+    pub(crate) sources: bool,
+    /// Whether it ever had one.
+    any: AtomicBool,
+    words: Mutex<Vec<Word>>,
+    /// Files of configuration, with the pools that they live as long as.
+    pub(crate) files: Mutex<HashMap<u64, u64>>,
+}
+
+impl Swaps {
+    pub(crate) fn new(may: impl Fn(&str) -> bool) -> Swaps {
+        Swaps {
+            filters: may(TUNNEL),
+            sockets: may(SOCKET),
+            sources: may(SOURCE),
+            ..Swaps::default()
+        }
+    }
+
+    pub(crate) fn has_any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
+    /// The pool's words are gone.
+    pub(crate) fn forget(&self, pool: u64) {
+        if self.has_any() {
+            lock(&self.words).retain(|word| word.pool != pool);
+            lock(&self.files).retain(|_, known| *known != pool);
+        }
+    }
+
+    /// Notes a word, which is granted.
+    ///
+    /// # Safety
+    /// There is a word of the core's.
+    pub(crate) unsafe fn note(&self, at: u64, rule: Rule, pool: u64) {
+        let word = Word {
+            at,
+            // SAFETY: there is a word of the core's, as this function's own condition has it.
+            was: unsafe { read(at) },
+            rule,
+            pool,
+            thread: crate::backends::here(),
+        };
+        lock(&self.words).push(word);
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    /// The module's code goes on: what the core has set meanwhile is what was there.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        if self.has_any() {
+            self.begin_all();
+        }
+    }
+
+    fn begin_all(&self) {
+        let here = crate::backends::here();
+        for word in lock(&self.words).iter_mut() {
+            if word.thread == here {
+                // SAFETY: the word's pool lives, or the call that was given the word runs.
+                word.was = unsafe { read(word.at) };
+            }
+        }
+    }
+
+    /// The newest note of a word is over.
+    pub(crate) fn end(&self, at: u64) {
+        let mut words = lock(&self.words);
+        if let Some(place) = words.iter().rposition(|word| word.at == at) {
+            words.remove(place);
+        }
+    }
+}
+
+impl Walled {
+    /// Whether a word may have a value.
+    fn may_have(&self, rule: Rule, value: u64) -> bool {
+        // SAFETY: rules have connections of the core's, which live as long as the word's pool.
+        let of = |c: u64, at: u64| unsafe { read(c + at) };
+        match rule {
+            Rule::Output(c) => value == of(c, layout::C_OUTPUT_FILTERS),
+            Rule::Input(c) => value == of(c, layout::C_INPUT_FILTERS),
+            Rule::Socket => self.knows(value, b'S'),
+            Rule::Source => self.knows(value, b'C'),
+        }
+    }
+
+    /// Looks at this thread's words.
+    ///
+    /// # Errors
+    /// One has something else, which is taken back.
+    pub(crate) fn look_at_words(&self) -> Answer<()> {
+        let here = crate::backends::here();
+        let mut wrong = None;
+        for word in lock(&self.swaps.words).iter_mut() {
+            if word.thread != here {
+                continue;
+            }
+            // SAFETY: the word's pool lives, or the call that was given the word runs.
+            let now = unsafe { read(word.at) };
+            if now == word.was {
+                continue;
+            }
+            match self.may_have(word.rule, now) {
+                true => word.was = now,
+                false => {
+                    // SAFETY: the word was just read, and the core has made it to be written.
+                    unsafe { (word.at as *mut u64).write(word.was) };
+                    wrong = Some((now, word.rule));
+                }
+            }
+        }
+        match wrong {
+            None => Ok(()),
+            Some((value, rule)) => Err(format!("{value:#x} is put where a {rule:?} is")),
+        }
+    }
+
+    /// Grants the words that the policy lets the module set.
+    pub(crate) fn demand_words(&'static self, frame: &Frame, at: u64) -> bool {
+        const FILTERS: u64 = 32;
+        const SOURCE_LINE: u64 = 40;
+        let swaps = &self.swaps;
+        // SAFETY: frames have the core's structures.
+        let of = |at: u64| unsafe { read(at) };
+        if swaps.filters {
+            for r in frame.requests() {
+                let start = r + layout::R_OUTPUT_FILTERS;
+                if at.wrapping_sub(start) < FILTERS {
+                    let (pool, c) = (of(r + layout::R_POOL), of(r + layout::R_CONNECTION));
+                    let rules = [Rule::Output(c), Rule::Input(c)].into_iter().cycle();
+                    for (place, rule) in (0..FILTERS).step_by(8).zip(rules) {
+                        // SAFETY: they are four fields of the request.
+                        unsafe { swaps.note(start + place, rule, pool) };
+                    }
+                    return self.lend(frame, pool, start, FILTERS).is_ok();
+                }
+            }
+        }
+        if swaps.sockets {
+            for c in frame.connections() {
+                // The core's own place is the first one.
+                let place = of(c + layout::C_CONN_CONFIG);
+                if at.wrapping_sub(place) < 8 {
+                    let pool = of(c + layout::C_POOL);
+                    // SAFETY: the core has made the list, which has places for all modules.
+                    unsafe { swaps.note(place, Rule::Socket, pool) };
+                    return self.lend(frame, pool, place, 8).is_ok();
+                }
+            }
+        }
+        if swaps.sources {
+            let file = (at & !7).wrapping_sub(SOURCE_LINE);
+            let pool = lock(&swaps.files).get(&file).copied();
+            return pool.is_some_and(|pool| self.lend(frame, pool, file + SOURCE_LINE, 4).is_ok());
+        }
+        false
+    }
+}
