@@ -1,6 +1,6 @@
 //! A module: a user's code behind its wall, and what it may do to frames.
 
-use crate::alone::Library;
+use crate::alone::{Library, memory};
 use crate::batch::{BATCH, Batch, Item, Lent, Place};
 use crate::config::{ConfigError, Description, Kind, Wall};
 use crate::filter::Filter;
@@ -58,8 +58,13 @@ pub enum LoadError {
     )]
     Alone,
     /// It may take more stack than this host has for it.
-    #[error("its record bounds no stack, or more than {STACK} bytes of the forwarder's own")]
+    #[error(
+        "its record bounds no stack, or more than {STACK} bytes of the forwarder's own, or than was granted"
+    )]
     Stack,
+    /// Its code and its variables are larger than its memory may be.
+    #[error("its code and its variables take {0} bytes, and its description allows {1} of memory")]
+    Memory(u64, u64),
     /// Its process refuses it.
     #[error("{0}")]
     Process(String),
@@ -229,8 +234,13 @@ impl Module {
         stack: Option<u64>,
     ) -> Result<Module, LoadError> {
         description.check()?;
-        if stack.is_none_or(|stack| stack > STACK) {
+        let granted = native.decision().limits.stack.unwrap_or(STACK);
+        if stack.is_none_or(|stack| stack > STACK.min(granted)) {
             return Err(LoadError::Stack);
+        }
+        let (bytes, most) = (memory(native.bytes()), description.memory());
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > most) {
+            return Err(LoadError::Memory(bytes, most));
         }
         let shared = Arc::new(Shared::default());
         let running = Running {
