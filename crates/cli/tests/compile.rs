@@ -5,6 +5,10 @@ mod office;
 
 use office::{Office, examples};
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Keys, a policy and a place.
 fn office() -> Office {
@@ -42,6 +46,54 @@ impl Office {
             String::from_utf8_lossy(&output.stderr).into_owned(),
         )
     }
+}
+
+/// `O_NONBLOCK` of Linux: a pipe that nobody reads is not opened.
+const NOBODY_WAITS: i32 = 0o4000;
+
+/// Whoever may write where the image goes does not choose what is signed. A pipe gives back another program than the one that was
+/// written into it.
+#[test]
+fn what_is_signed_is_what_was_judged() {
+    let office = office();
+    let (status, said) = office.compile("system-programmer", "root", "spin.c", &[]);
+    assert_eq!(status, Some(0), "{said}");
+    let (pipe, made) = (office.at("out.mx"), office.at("made.mx"));
+    fs::rename(&pipe, office.at("spin.mx")).expect("it is there");
+    let spins = fs::read(office.at("spin.mx")).expect("it is there");
+    let make = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(make.expect("it starts").success());
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            fs::write(&made, fs::read(&pipe).expect("an image")).expect("room");
+            while !done.load(Ordering::Relaxed) {
+                let mut open = fs::OpenOptions::new();
+                let Ok(mut file) = open.write(true).custom_flags(NOBODY_WAITS).open(&pipe) else {
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                };
+                let mut rest = &spins[..];
+                while !rest.is_empty() && !done.load(Ordering::Relaxed) {
+                    match file.write(rest) {
+                        Ok(bytes) => rest = &rest[bytes..],
+                        Err(_) => std::thread::sleep(Duration::from_millis(1)),
+                    }
+                }
+            }
+        });
+        let (status, said) = office.compile("student", "root", "straight.c", &[]);
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(status, Some(0), "{said}");
+    });
+    for name in ["made", "spin"] {
+        let record = office.at(&format!("{name}.mx.record"));
+        fs::copy(office.at("out.mx.record"), record).expect("a record");
+    }
+    let swapped = office.run(&["admit", "spin.mx", "--as", "root"], None);
+    assert!(!swapped.status.success(), "a loop of a student's");
+    let admitted = office.must(&["admit", "made.mx", "--as", "root"], None);
+    assert!(admitted.contains("time 10ms"), "{admitted}");
 }
 
 /// A packet in the form that the environment of the monitors reads.

@@ -6,6 +6,9 @@
 use crate::module::{FORM, LoadError, Shared};
 use crate::room::Contents;
 use mullion_loader::Native;
+use object::Endianness;
+use object::elf::{FileHeader64, PT_LOAD};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::ffi::{CStr, CString, c_void};
 use std::fs::File;
@@ -32,6 +35,17 @@ struct Handle(*mut c_void);
 
 // SAFETY: it is for `dlsym` and `dlclose`, which any thread may call.
 unsafe impl Send for Handle {}
+
+/// Bytes of memory that a library takes when it is loaded: of all its segments that are. `None`: it is no library.
+pub(crate) fn memory(bytes: &[u8]) -> Option<u64> {
+    let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+    let order = header.endian().ok()?;
+    let segments = header.program_headers(order, bytes).ok()?;
+    let loaded = segments.iter().filter(|one| one.p_type(order) == PT_LOAD);
+    loaded
+        .map(|one| one.p_memsz(order))
+        .try_fold(0, u64::checked_add)
+}
 
 impl Library {
     /// Opens what was admitted. Reports go to `shared`.

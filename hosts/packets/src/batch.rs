@@ -192,8 +192,8 @@ impl<'f> Batch<'f> {
         }
     }
 
-    /// A place for a frame of which a part was changed.
-    pub(crate) fn keep(&mut self, frame: Vec<u8>) -> Place<'f> {
+    /// A place for a frame of which a part was changed, or must not lie in a module's room.
+    pub(crate) fn keep<'p>(&mut self, frame: Vec<u8>) -> Place<'p> {
         self.own.push(frame);
         Place::Own(self.own.len() - 1)
     }

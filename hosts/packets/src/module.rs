@@ -1,6 +1,6 @@
 //! A module: a user's code behind its wall, and what it may do to frames.
 
-use crate::alone::Library;
+use crate::alone::{Library, memory};
 use crate::batch::{BATCH, Batch, Item, Lent, Place};
 use crate::config::{ConfigError, Description, Kind, Wall};
 use crate::filter::Filter;
@@ -58,8 +58,13 @@ pub enum LoadError {
     )]
     Alone,
     /// It may take more stack than this host has for it.
-    #[error("its record bounds no stack, or more than {STACK} bytes of the forwarder's own")]
+    #[error(
+        "its record bounds no stack, or more than {STACK} bytes of the forwarder's own, or than was granted"
+    )]
     Stack,
+    /// Its code and its variables are larger than its memory may be.
+    #[error("its code and its variables take {0} bytes, and its description allows {1} of memory")]
+    Memory(u64, u64),
     /// Its process refuses it.
     #[error("{0}")]
     Process(String),
@@ -229,8 +234,13 @@ impl Module {
         stack: Option<u64>,
     ) -> Result<Module, LoadError> {
         description.check()?;
-        if stack.is_none_or(|stack| stack > STACK) {
+        let granted = native.decision().limits.stack.unwrap_or(STACK);
+        if stack.is_none_or(|stack| stack > STACK.min(granted)) {
             return Err(LoadError::Stack);
+        }
+        let (bytes, most) = (memory(native.bytes()), description.memory());
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > most) {
+            return Err(LoadError::Memory(bytes, most));
         }
         let shared = Arc::new(Shared::default());
         let running = Running {
@@ -512,9 +522,8 @@ impl Module {
             let at = behind as usize;
             let item = chosen.get(at).filter(|_| each[at] < ADDED_EACH);
             let place = item.and_then(|&item| {
-                let length = self.take_added(frame, batch, item)?;
-                let room = number;
-                batch.add(item, Place::Room { room, slot, length });
+                let place = self.take_added(frame, batch, item, (number, slot))?;
+                batch.add(item, place);
                 Some(())
             });
             match place {
@@ -619,46 +628,59 @@ impl Module {
             return false;
         }
         let new = &mut slot.bytes[..length];
-        let (place, layout) = match is_whole {
-            true => {
-                self.view.put_back(layout, old, new);
-                let repaired = frame::repair(new, end);
-                if !self.view.keeps(layout, &repaired) {
-                    return false;
-                }
-                let slot = number;
-                (Place::Room { room, slot, length }, repaired)
-            }
+        if is_whole && self.view.locked.is_empty() {
+            let layout = frame::repair(new, end);
+            let (item, slot) = (&mut batch.items[item], number);
+            (item.place, item.layout) = (Place::Room { room, slot, length }, layout);
+            return true;
+        }
+        // The module has its room again, and must not find there what is put back.
+        let (mut own, end) = match is_whole {
+            true => (new.to_vec(), end),
             false => {
                 let mut own = old.to_vec();
                 own[shown].copy_from_slice(new);
-                self.view.put_back(layout, old, &mut own);
                 let packet = layout.packet.as_ref();
                 let end = packet.map_or(own.len(), |packet| packet.bytes.end);
-                let repaired = frame::repair(&mut own, end);
-                if !self.view.keeps(layout, &repaired) {
-                    return false;
-                }
-                (batch.keep(own), repaired)
+                (own, end)
             }
         };
+        self.view.put_back(layout, old, &mut own);
+        let repaired = frame::repair(&mut own, end);
+        if !self.view.keeps(layout, &repaired) {
+            return false;
+        }
+        let (place, layout) = (batch.keep(own), repaired);
         let item = &mut batch.items[item];
         (item.place, item.layout) = (place, layout);
         true
     }
 
-    /// A frame that it adds behind another: its length, if it can go. What is locked is as in that other one.
-    fn take_added(&self, frame: &mut Slot, batch: &Batch<'_>, item: usize) -> Option<usize> {
+    /// A frame that it adds behind another: where it lies, if it can go. What is locked is as in that other one.
+    fn take_added(
+        &self,
+        frame: &mut Slot,
+        batch: &mut Batch<'_>,
+        item: usize,
+        (room, slot): (usize, usize),
+    ) -> Option<Place<'static>> {
         let length = frame.header.length as usize;
         if !(frame::ETHERNET..=ROOM).contains(&length) {
             return None;
         }
         let end = (frame.header.end as usize).min(length);
-        let Item { place, layout, .. } = &batch.items[item];
         let new = &mut frame.bytes[..length];
-        self.view.put_back(layout, batch.bytes(place), new);
-        let repaired = frame::repair(new, end);
-        self.view.keeps(layout, &repaired).then_some(length)
+        if self.view.locked.is_empty() {
+            frame::repair(new, end);
+            return Some(Place::Room { room, slot, length });
+        }
+        // As in a frame that was changed.
+        let mut own = new.to_vec();
+        let Item { place, layout, .. } = &batch.items[item];
+        self.view.put_back(layout, batch.bytes(place), &mut own);
+        let repaired = frame::repair(&mut own, end);
+        let keeps = self.view.keeps(layout, &repaired);
+        keeps.then(|| batch.keep(own))
     }
 }
 

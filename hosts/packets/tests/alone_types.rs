@@ -301,3 +301,66 @@ fn nobody_else_runs_what_is_behind_the_language_alone() {
     let verified = office.run(&["verify", "alone.so"]);
     assert!(!verified.status.success(), "{verified:?}");
 }
+
+/// Variables of 32 MiB, of which each packet touches a page.
+const LARGE: &str = "use core::sync::atomic::{AtomicU64, Ordering::Relaxed};\nuse environment::*;\n\
+    static MANY: [AtomicU64; 1 << 22] = [const { AtomicU64::new(0) }; 1 << 22];\n\
+    pub fn packets_next(frame: &mut Frame) -> i32 {\n    \
+    if let Some(place) = MANY.get((frame.length() as usize) << 9) { place.store(1, Relaxed); }\n    PASS\n}\n";
+
+#[test]
+fn what_nothing_holds_behind_the_language_alone_is_no_leave() {
+    let Some(office) = Office::new() else { return };
+    // The same type with a limit of time, for which there is no watchdog here.
+    let path = here().join("types/monitor-alone.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let environment = here().join("elastic/environment.rs").display().to_string();
+    let limited = text
+        .replace(ID, "packets-monitor-limited")
+        .replace("../elastic/environment.rs", &environment);
+    office.write(
+        "limited.type.toml",
+        &format!("{limited}\n[limits]\ntime = \"10ms\"\n"),
+    );
+    let limited = office.at("limited.type.toml").display().to_string();
+    let policy = fs::read_to_string(office.at("policy.toml")).unwrap();
+    let policy = policy
+        .replace("types = [", &format!("types = [{limited:?}, "))
+        .replace(
+            "trusted-types = [",
+            "trusted-types = [\"packets-monitor-limited\", ",
+        );
+    office.write("policy.toml", &policy);
+    let agreed = fs::read_to_string(office.at("agreed.toml")).unwrap();
+    let role = agreed.split_once('\n').unwrap().1;
+    office.write(
+        "agreed.toml",
+        &format!("{agreed}{}", role.replace(ID, "packets-monitor-limited")),
+    );
+
+    let source = here().join("modules/monitor.rs").display().to_string();
+    office.write("large.rs", LARGE);
+    let alone = path.display().to_string();
+    for (kind, file, source) in [
+        (&limited, "limited", source.as_str()),
+        (&alone, "large", "large.rs"),
+    ] {
+        let image = format!("{file}.so");
+        office.must(&[
+            "compile", "--type", kind, "--as", "root", "--key", "compiler", "-o", &image, source,
+        ]);
+        office.write(
+            &format!("{file}.toml"),
+            &format!(
+                "[[module]]\nname = \"{file}\"\nimage = \"{image}\"\nkind = \"monitor\"\nwall = \"language\"\n"
+            ),
+        );
+    }
+    office.with("agreed.toml", |forwarder| {
+        let why = "the limit `time`, which nothing holds behind the language alone";
+        office.refused_load("alice", "limited.toml", why);
+        let why = "its description allows 16777216 of memory";
+        office.refused_load("alice", "large.toml", why);
+        assert_eq!(forwarder.modules().len(), 0);
+    });
+}

@@ -102,6 +102,40 @@ fn frames() -> Vec<Vec<u8>> {
     (0..100u8).map(|n| udp(&[n; 100])).collect()
 }
 
+/// The forwarder puts what is locked back into a frame that goes on. The module's room is of use again after that, and a batch of
+/// fewer or shorter frames leaves in it what was there.
+#[test]
+fn what_is_put_back_is_not_in_the_room_of_the_next_batch() {
+    let place = tempfile::tempdir().unwrap();
+    let text = r#"
+        int packets_next(struct packets_frame *frame)
+        {
+            static int calls;
+            const unsigned char *room = (const unsigned char *)packets_room;
+            unsigned long hits = 0;
+            if (++calls <= 10)
+                return PACKETS_CHANGED;
+            for (unsigned long i = 0; i + 4 <= sizeof *packets_room; i++)
+                if (room[i] == 0xc3 && room[i + 1] == 0x5a && room[i + 2] == 0x96 && room[i + 3] == 0x7e)
+                    hits++;
+            packets_tell(hits, calls, 0);
+            return PACKETS_PASS;
+        }"#;
+    let mut attacker = module(
+        "finds",
+        build("finds", Some(text), place.path()),
+        Kind::Transcoder,
+    );
+    attacker.locked = vec![Locked::Source];
+    attacker.time = Some("10s".to_owned());
+    let forwarder = Forwarder::new(Host::new(), &[attacker]).unwrap();
+    let frames = frames()[..11].to_vec();
+    assert_eq!(through(&forwarder, &frames), frames);
+    let modules = forwarder.modules();
+    assert_eq!(modules[0].stopped(), None);
+    assert_eq!(modules[0].take_reports(), [b"0 11 0\n"]);
+}
+
 /// Whatever it reads of its own memory, at any alignment, behind the frame's end, and through pointers to elsewhere: the
 /// locked address is not there.
 #[test]

@@ -59,7 +59,8 @@ fn compile(language: Language, arguments: &[OsString]) -> anyhow::Result<ExitCod
     let compiled = mullion_driver::compile(language, &arguments)?;
     if let (Some(signer), Some(origin)) = (signer, compiled.origin) {
         let image = arguments.output.unwrap_or_else(|| PathBuf::from("a.out"));
-        signer.sign(&image, origin, None)?;
+        let bytes = std::fs::read(&image).with_context(|| image.display().to_string())?;
+        signer.sign(&image, bytes, origin, None)?;
     }
     Ok(ExitCode::from(compiled.code))
 }
@@ -120,9 +121,11 @@ impl Signer {
         Signer { module_type, key }
     }
 
+    /// Signs these bytes, and nothing that is in the image's file by now: others may be able to write there.
     pub(super) fn sign(
         &self,
         image: &Path,
+        bytes: Vec<u8>,
         origin: Origin,
         elastic: Option<serde_json::Map<String, serde_json::Value>>,
     ) -> anyhow::Result<()> {
@@ -130,7 +133,6 @@ impl Signer {
         // A record of an earlier image, should this one not be signed.
         let _absent = std::fs::remove_file(&output);
         let read = |path: &Path| std::fs::read(path).with_context(|| path.display().to_string());
-        let bytes = read(image)?;
         let digest = Sha256Digest::of(&bytes);
         let (imports, protection) = match self.module_type.protection {
             // No window's loader takes it, and nothing can be read in it that would be believed.

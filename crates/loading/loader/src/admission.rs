@@ -17,6 +17,7 @@ use crate::admitted::{Admitted, Code};
 use crate::native::Native;
 use mullion_decide::challenge::Proven;
 use mullion_decide::keynote::{Attributes, Store, Work, parse_each};
+use mullion_decide::limits::Limit;
 use mullion_decide::module_type::{Protection, WallKind};
 use mullion_decide::names::Names;
 use mullion_decide::{
@@ -80,6 +81,9 @@ pub enum NotAdmitted {
     /// Code behind the language alone, whose type says that it is verified.
     #[error("no verifier reads code behind the language alone, and its type demands one")]
     Unverifiable,
+    /// Code behind the language alone, with a limit that nothing holds there.
+    #[error("leave was given with the limit `{0}`, which nothing holds behind the language alone")]
+    Unheld(&'static str),
     /// Nobody asks.
     #[error("the policy asks who loads, and no key has been proven")]
     Nobody,
@@ -308,9 +312,14 @@ impl Rules {
         work: &mut Work,
     ) -> Result<Decision, NotAdmitted> {
         let decision = self.decide_for(&[WallKind::Language], image, asked, work)?;
-        match decision.verify {
-            true => Err(NotAdmitted::Unverifiable),
-            false => Ok(decision),
+        if decision.verify {
+            return Err(NotAdmitted::Unverifiable);
+        }
+        // Nothing stops such code. Its memory and its stack are for the host to compare.
+        let mut unheld = [Limit::Time, Limit::Calls].into_iter();
+        match unheld.find(|limit| decision.limits.get(*limit).is_some()) {
+            Some(limit) => Err(NotAdmitted::Unheld(limit.name())),
+            None => Ok(decision),
         }
     }
 

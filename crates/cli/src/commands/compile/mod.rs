@@ -125,6 +125,7 @@ impl Args {
                 };
                 Signer::of(module_type.clone(), key).sign(
                     output,
+                    image.clone(),
                     origin,
                     Some(serde_json::from_value(serde_json::to_value(judged)?)?),
                 )?;

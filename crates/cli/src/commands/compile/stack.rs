@@ -294,6 +294,10 @@ fn taken(word: &str, operands: &str) -> Option<u64> {
             }
         }
         "movq" if operands == "%rbp, %rsp" => Some(0),
+        // A frame of many pages is taken in a loop, until the stack is as deep as a register says.
+        _ if word.starts_with("cmp") && operands.starts_with('%') && operands.contains("%rsp") => {
+            None
+        }
         _ if operands.ends_with(", %rsp")
             && !word.starts_with("cmp")
             && !word.starts_with("test") =>
@@ -359,6 +363,11 @@ mod tests {
             ("\tcallq\tentry\n", "comes to itself again"),
             ("\tcallq\tnowhere\n", "not known"),
             ("\tmovq\t%rdi, %rsp\n", "no bound"),
+            (
+                "\tmovq\t%rsp, %r11\n\tsubq\t$196608, %r11\n.LBB0_1:\n\tsubq\t$4096, %rsp\n\tmovq\t$0, (%rsp)\n\t\
+                 cmpq\t%r11, %rsp\n\tjne\t.LBB0_1\n",
+                "no bound",
+            ),
         ] {
             let said = bound(&entry(text)).expect_err(text);
             assert!(said.contains(why), "{text}: {said}");
