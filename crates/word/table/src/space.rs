@@ -42,7 +42,9 @@ const FEW: u64 = 32;
 
 /// Words that have no shadow.
 const CLOSED: Range<u64> = CLOSED_FIRST / 4..CLOSED_END / 4;
-const _: () = assert!(CLOSED.start.is_multiple_of(4) && CLOSED.end.is_multiple_of(4) && WORDS.is_multiple_of(4));
+const _: () = assert!(
+    CLOSED.start.is_multiple_of(4) && CLOSED.end.is_multiple_of(4) && WORDS.is_multiple_of(4)
+);
 
 /// So many bytes of the shadow are given back to the system rather than cleared.
 const GIVE_BACK: usize = 1 << 16;
