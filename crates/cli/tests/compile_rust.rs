@@ -302,7 +302,7 @@ fn a_type_of_rust_says_what_it_can() {
     for (table, expected) in [
         (
             "wall = \"language\"",
-            "no host loads code behind the language alone",
+            "the table [elastic] wants the mechanism `language` and no other",
         ),
         (
             "memory = \"checked\"",

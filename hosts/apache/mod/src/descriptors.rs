@@ -46,7 +46,7 @@ fn beside(frame: &Frame, at: u64, bytes: u64) -> Answer<[u64; BESIDE / 8]> {
     }
     let kind = (libc::SCM_RIGHTS as u64) << 32 | libc::SOL_SOCKET as u64;
     let length = copy[0];
-    if length != bytes as u64 || copy[1] != kind || (bytes - HEAD) % 4 != 0 {
+    if length != bytes as u64 || copy[1] != kind || !(bytes - HEAD).is_multiple_of(4) {
         return Err("beside a message are other things than descriptors".to_owned());
     }
     for place in (HEAD..bytes).step_by(4) {

@@ -35,11 +35,11 @@ fn table(frame: &Frame, at: u64) -> Answer<[u64; WORDS]> {
         return Err("a parser without functions".to_owned());
     }
     frame.walled.must_read(at, 8 * LAST as u64)?;
-    for place in 0..LAST {
+    for (place, slot) in table.iter_mut().enumerate().take(LAST) {
         // SAFETY: the module may read its table.
         let function = unsafe { read(at + 8 * place as u64) };
         let known = FUNCTIONS.iter().find(|(known, _)| *known == place);
-        table[place] = match (function, known) {
+        *slot = match (function, known) {
             (0, _) => 0,
             (function, Some((_, name))) => back::stand_in(frame, kind(name), function)?,
             (_, None) => return Err(format!("a parser's function {place} is not passed on")),
