@@ -190,7 +190,7 @@ int main(int count, char **arguments)
     /* It may read, and not write. */
     EXPECT(discount(items, 2) == -1 && items[0].price == 3 && faults == 2);
     DO(mullion_word_take_report(domain, &report));
-    EXPECT(strstr(report.allow, "discount: inout("));
+    EXPECT(strstr(report.allow, "export.discount.effects = [\"inout("));
 
     /* What a pool has given goes with the pool. A structure of the module is read in place. */
     DO(mullion_word_restart(domain));
