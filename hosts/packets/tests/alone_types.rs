@@ -325,7 +325,7 @@ fn what_nothing_holds_behind_the_language_alone_is_no_leave() {
     let limited = office.at("limited.type.toml").display().to_string();
     let policy = fs::read_to_string(office.at("policy.toml")).unwrap();
     let policy = policy
-        .replace("types = [", &format!("types = [{limited:?}, "))
+        .replacen("types = [", &format!("types = [{limited:?}, "), 1)
         .replace(
             "trusted-types = [",
             "trusted-types = [\"packets-monitor-limited\", ",

@@ -38,7 +38,9 @@ fn golden_inputs_with_debug_information_give_the_same_code() {
         let file = entry.expect("a golden file").path();
         let text = std::fs::read_to_string(&file).expect("a golden file");
         let input = text.split("#### output\n").next().unwrap_or_default();
-        if input.len() == text.len() {
+        // A label within a repeated piece would be there twice.
+        let repeats = [".macro", ".rept", ".irp"];
+        if input.len() == text.len() || repeats.iter().any(|name| input.contains(name)) {
             continue;
         }
         let name = file

@@ -80,6 +80,8 @@ pub(super) fn templates() -> Templates {
         general: Vec::new(),
         vector: Vec::new(),
     };
+    // Of all that the table has, processors lack this most often.
+    let has_sha = std::arch::is_x86_feature_detected!("sha");
     for Form {
         name, text, class, ..
     } in forms()
@@ -90,7 +92,8 @@ pub(super) fn templates() -> Templates {
             "lea" => name.starts_with(out) && text.contains(MEMORY),
             _ => name == *out,
         });
-        if out || !matches!(class, Class::Plain | Class::Bit | Class::Lea) {
+        let absent = !has_sha && (name.starts_with("sha1") || name.starts_with("sha256"));
+        if out || absent || !matches!(class, Class::Plain | Class::Bit | Class::Lea) {
             continue;
         }
         let vector = text.contains("mm");
