@@ -6,7 +6,6 @@
 //! ```
 
 use crate::core::{Core, Instances, Life};
-use crate::follow;
 use crate::gates::{Import, Inner, state};
 use crate::holder::Holder;
 use crate::memory::{PAGE, Reserved, lock};
@@ -181,9 +180,6 @@ pub(crate) fn load(
     // A learning domain remembers the arguments of its calls, and each call may be for another instance.
     if learning.is_some() || instances.is_some() {
         bits |= state::SLOW;
-    }
-    if follow::is_on() {
-        bits |= state::FOLLOWED;
     }
     if let Some(limit) = policy.limits.time {
         bits |= state::UNWATCHED;
@@ -415,7 +411,7 @@ impl Import {
         let gate = policy.is_some().then(|| behind_gate(target)).flatten();
         Import {
             target,
-            slow: (policy.is_some() || words || follow::is_on()).into(),
+            slow: (policy.is_some() || words).into(),
             policy,
             name: name.to_owned(),
             is_learned: false,

@@ -3,7 +3,6 @@
 use crate::blocks::{Caller, free, give, hand_over, has_room, take_over};
 use crate::core::Core;
 use crate::fault;
-use crate::follow;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
 use crate::holder::Holder;
 use crate::instance;
@@ -66,7 +65,6 @@ pub(crate) extern "C" fn enter_slowly(
     registers: *mut Registers,
     from: *const Inner,
 ) {
-    let _paused = follow::pause();
     // SAFETY: gates give a domain, which lives for ever, and their own frame's registers.
     let (core, registers) = unsafe { ((*inner).core(), &mut *registers) };
     // SAFETY: as above, or null. The domain that calls has the newest frame.
@@ -431,10 +429,8 @@ fn invoke(
         words = Some(before);
     }
     let inner = &raw const core.inner;
-    let followed = follow::enter(core, body);
     // SAFETY: the seat is this thread's, there is room, and the host runs.
     unsafe { gates::mullion_word_invoke(inner, body, registers, seat) };
-    drop(followed);
     if let Some((now, before)) = words {
         now.load_behind_a_domain();
         if let Ok(thread) = thread::this() {
@@ -481,7 +477,6 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
         (&*import, &mut *registers, Caller::of(seat, core))
     };
     let core = from.core;
-    let _followed = follow::leave(core, import);
     let changes = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
     let words = changes.then(Words::now);
     if words.is_some()

@@ -25,7 +25,7 @@ const MAX_DOMAINS: u64 = 1 << 16;
 const STACK_BYTES: u64 = 64;
 
 /// Where the stacks begin. No decision may be about memory from here on.
-pub const STACKS: u64 = (1 << ADDRESS_BITS) - MAX_DOMAINS * STACK_BYTES;
+const STACKS: u64 = (1 << ADDRESS_BITS) - MAX_DOMAINS * STACK_BYTES;
 
 /// Why a decision is not written. `E` is what the sink says.
 #[derive(Debug, Error)]
@@ -62,8 +62,6 @@ pub enum TraceRecordError<E> {
 pub struct TraceRecorder<S> {
     sink: S,
     running: DomainId,
-    /// Whether another thread runs, of none of them.
-    is_away: bool,
     /// Domains that have a thread.
     threads: BTreeSet<DomainId>,
     refused: u64,
@@ -75,7 +73,6 @@ impl<E, S: FnMut(TraceEvent) -> Result<(), E>> TraceRecorder<S> {
         TraceRecorder {
             sink,
             running: DomainId::SUPERVISOR,
-            is_away: false,
             threads: BTreeSet::new(),
             refused: 0,
         }
@@ -104,14 +101,9 @@ impl<E, S: FnMut(TraceEvent) -> Result<(), E>> TraceRecorder<S> {
         self.ask(request).map_err(TraceRecordError::Sink)
     }
 
-    /// Another thread than the domains' runs from here on: the next decision begins with a switch.
-    pub fn leave(&mut self) {
-        self.is_away = true;
-    }
-
-    /// Makes a domain the one that runs, by its thread.
-    pub fn run(&mut self, domain: DomainId) -> Result<(), E> {
-        if self.running == domain && !self.is_away {
+    /// Makes a domain the one that runs.
+    fn run(&mut self, domain: DomainId) -> Result<(), E> {
+        if self.running == domain {
             return Ok(());
         }
         // Before the first thread the supervisor's own domain runs, and makes itself one to come back to.
@@ -147,18 +139,13 @@ impl<E, S: FnMut(TraceEvent) -> Result<(), E>> TraceRecorder<S> {
     }
 
     fn switch(&mut self, domain: DomainId) -> Result<(), E> {
-        if self.running == domain && !std::mem::take(&mut self.is_away) {
+        if self.running == domain {
             return Ok(());
         }
         self.running = domain;
         (self.sink)(TraceEvent::Switch {
             thread: domain.get(),
         })
-    }
-
-    /// Hands another event on.
-    pub fn event(&mut self, event: TraceEvent) -> Result<(), E> {
-        (self.sink)(event)
     }
 
     fn thread(&mut self, domain: DomainId) -> Result<(), E> {
@@ -169,8 +156,7 @@ impl<E, S: FnMut(TraceEvent) -> Result<(), E>> TraceRecorder<S> {
         })
     }
 
-    /// Writes a call to the supervisor by the domain that runs.
-    pub fn ask(&mut self, request: TraceRequest) -> Result<(), E> {
+    fn ask(&mut self, request: TraceRequest) -> Result<(), E> {
         (self.sink)(TraceEvent::Supervisor(request))
     }
 }
