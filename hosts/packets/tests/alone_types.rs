@@ -306,7 +306,7 @@ fn nobody_else_runs_what_is_behind_the_language_alone() {
 const LARGE: &str = "use core::sync::atomic::{AtomicU64, Ordering::Relaxed};\nuse environment::*;\n\
     static MANY: [AtomicU64; 1 << 22] = [const { AtomicU64::new(0) }; 1 << 22];\n\
     pub fn packets_next(frame: &mut Frame) -> i32 {\n    \
-    if let Some(place) = MANY.get((frame.length() as usize) << 9) { place.store(1, Relaxed); }\n    PASS\n}\n";
+    if let Some(place) = MANY.get((frame.length() as usize) << 9) { place.fetch_add(1, Relaxed); }\n    PASS\n}\n";
 
 #[test]
 fn what_nothing_holds_behind_the_language_alone_is_no_leave() {
