@@ -369,7 +369,7 @@ fn the_first_steps_are_followed() {
 
 /// Whether `mullion clang` has all that it needs. If not, this says so; `MULLION_REQUIRE_CLANG=1` makes that a failure.
 fn has_clang(place: &Path) -> bool {
-    let mut command = Command::new(MULLION);
+    let mut command = Command::new(&*MULLION);
     command.args(["clang", "-c", "program.c", "-o", "clang.o"]);
     let output = command.current_dir(place).output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
