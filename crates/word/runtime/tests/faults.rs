@@ -95,7 +95,8 @@ fn a_report_says_where_what_and_what_would_allow_it() {
     let said = report.to_string();
     assert!(said.starts_with("culprit: Access in f+"), "{said}");
     assert!(
-        said.contains("memory of the host") && said.contains("allowed by: f: inout("),
+        said.contains("memory of the host")
+            && said.contains("allowed by: export.f.effects = [\"inout("),
         "{said}"
     );
     assert!(report.instruction > 0x1000);
