@@ -1,7 +1,7 @@
 //! In which order the parts of an expression run. rustc's borrow checker has open holes where a jump, a statement or an assignment
 //! runs between two parts of one expression. It has more between a pattern and its arm
 //! (rust-lang/rust#160525, #160598, #160599, #161578). So operands have no jumps,
-//! indices have no statements, and arms have no guards. What is left runs as it is read.
+//! indices have no statements, and arms have no guards. All other parts run in the order in which they are written.
 
 use crate::places::refusal;
 use crate::told::{Refusal, Told};
