@@ -31,12 +31,11 @@ run:              ## the tour: a real library in a domain, hostile programs, wha
 test: setup       ## run every test there is
 	MULLION_TEST_WORKSPACE=1 cargo test --workspace
 	scripts/model
-	cargo build --quiet --release -p mullion-cli -p mullion-conformance -p mullion-bench-word
-	target/release/conformance torture --levels O0,O2 --every 40
-	target/release/conformance torture --levels O1,O2 --every 32 --protections word-write,word-read-write
-	target/release/conformance csmith --levels O2 --count 5
-	target/release/conformance suites --quick
-	target/release/conformance crates --quick
+	target/debug/conformance torture --levels O0,O2 --every 40
+	target/debug/conformance torture --levels O1,O2 --every 32 --protections word-write,word-read-write
+	target/debug/conformance csmith --levels O2 --count 5
+	target/debug/conformance suites --quick
+	target/debug/conformance crates --quick
 
 package:          ## the crates as they are published, each built from its own package alone (asks the registry's index)
 	@scripts/package

@@ -52,8 +52,8 @@ enum Suite {
 /// What is tested.
 #[derive(Args, Clone)]
 struct Tested {
-    /// The `mullion` command under test.
-    #[arg(long, env = "MULLION", default_value = "target/release/mullion")]
+    /// The `mullion` command under test; by default the one beside this program.
+    #[arg(long, env = "MULLION", default_value_os_t = beside_this_program("mullion"))]
     mullion: PathBuf,
 }
 
@@ -81,6 +81,13 @@ struct Common {
     /// Seconds that one program may run.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
+}
+
+/// A program that was built with this one, in the same profile.
+fn beside_this_program(name: &str) -> PathBuf {
+    std::env::current_exe()
+        .map(|program| program.with_file_name(name))
+        .unwrap_or_else(|_| name.into())
 }
 
 fn main() -> ExitCode {
