@@ -183,7 +183,11 @@ fn unpack(directory: &Path) -> anyhow::Result<PathBuf> {
     let lock = Lock::parse(include_str!("../../sysroot/sources.toml"))?;
     let tree = mullion_fetch::fetch(lock.source("libstdc++")?)?;
     let mut entries = fs::read_dir(&tree)?.filter_map(|entry| Some(entry.ok()?.path()));
-    let archive = entries.find(|path| path.to_string_lossy().contains(".tar"));
+    // The package has the archives of newlib and of a front end for Modula-2, too.
+    let archive = entries.find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("gcc-") && name.contains(".tar")
+    });
     let archive = archive.with_context(|| format!("no archive in {}", tree.display()))?;
     fs::create_dir_all(directory)?;
     let mut tar = Command::new("tar");
