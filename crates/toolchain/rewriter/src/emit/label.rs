@@ -64,6 +64,8 @@ impl Emitter<'_> {
         let follows = labelled_function_follows(self.unit, index);
         match alignment(name, arguments).filter(|_| follows) {
             Some(alignment) => {
+                // A function may end with a call that never returns; the line ends at the label of the next one.
+                self.probe();
                 let start = self.start_number(section);
                 put!(
                     self,
