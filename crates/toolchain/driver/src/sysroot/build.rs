@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Archives that are empty because the C library holds their content, and
+/// Archives that are empty because the C library, or the C++ library, holds their content, and
 /// build systems ask for them.
 const EMPTY: &[&str] = &[
     "libm.a",
@@ -32,6 +32,8 @@ const EMPTY: &[&str] = &[
     "libgcc_s.a",
     "libatomic.a",
     "libssp_nonshared.a",
+    "libsupc++.a",
+    "libstdc++fs.a",
 ];
 
 /// What does not depend on the protection.

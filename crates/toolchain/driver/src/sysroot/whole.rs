@@ -121,6 +121,14 @@ const SOURCES: &[Part] = &[
         left_out: &["cow-fs"],
         special: &[],
     },
+    // What gcc has in an archive of its own: std::experimental::filesystem.
+    Part {
+        directory: "libstdc++-v3/src/filesystem",
+        prefix: "filesystem",
+        flags: &["-std=gnu++17"],
+        left_out: &["cow-"],
+        special: &[],
+    },
     Part {
         directory: "libstdc++-v3/src/c++20",
         prefix: "20",
