@@ -6,8 +6,10 @@
 //!
 //! `MULLION_SHAPES="SEED TYPES" cargo test -p mullion-sip --test shapes` makes another program, of any length.
 
+use serde_json::Value;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const SEED: u64 = 2026;
 const TYPES: usize = 40;
@@ -170,6 +172,16 @@ fn twin(random: &mut Random, of: &Definition, defined: usize) -> Definition {
     twin
 }
 
+/// Variants with fields have numbers of their own only where their type is said.
+fn as_rust_has_it(mut definition: Definition) -> Definition {
+    if let Shape::Enumeration("C", variants) = &mut definition.shape {
+        for (_, own, _) in variants {
+            *own = None;
+        }
+    }
+    definition
+}
+
 /// As Rust is written. Names of this program's own types hide none of these.
 fn written(kind: &Type, own: &str, all: &[Definition]) -> String {
     let inner = |kind: &Type| written(kind, own, all);
@@ -249,8 +261,7 @@ fn program(random: &mut Random, count: usize) -> String {
     while all.len() < count {
         let base = definition(random, all.len());
         let twin = twin(random, &base, all.len());
-        all.push(base);
-        all.push(twin);
+        all.extend([base, twin].map(as_rust_has_it));
     }
     let mut text = String::from(
         "#![allow(dead_code, non_camel_case_types)]\nuse mullion_sip::{Digest, Exchange};\n",
@@ -355,7 +366,56 @@ fn equal_digests_mean_equal_types() {
         words.next().expect("a seed"),
         words.next().expect("how many"),
     );
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shapes.rs");
-    std::fs::write(&path, program(&mut Random(seed), types as usize)).expect("written");
-    trybuild::TestCases::new().pass(path);
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, compiled) = (place.join("shapes.rs"), place.join("shapes"));
+    std::fs::write(&source, program(&mut Random(seed), types as usize)).expect("written");
+    compile(&source, &compiled);
+    let ran = Command::new(&compiled).status().expect("it starts");
+    assert!(ran.success(), "{}: {ran}", source.display());
+}
+
+/// Compiles a program with the library that this very test is built with: nothing but the program is compiled.
+fn compile(source: &Path, compiled: &Path) {
+    let library = library();
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition", "2024", "-L"]);
+    let mut dependencies = std::ffi::OsString::from("dependency=");
+    dependencies.push(library.parent().expect("it lies with what it needs"));
+    let mut library_as = std::ffi::OsString::from("mullion_sip=");
+    library_as.push(&library);
+    rustc.arg(dependencies).arg("--extern").arg(library_as);
+    let status = rustc.arg("-o").arg(compiled).arg(source).status();
+    assert!(status.expect("rustc starts").success());
+}
+
+/// Where cargo has `libmullion_sip.rlib`. It says so when it builds this test again, which has nothing left to do.
+fn library() -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args([
+        "build",
+        "--quiet",
+        "--message-format=json",
+        "--test",
+        "shapes",
+    ]);
+    match std::env::var_os("MULLION_TEST_WORKSPACE") {
+        Some(_) => build.arg("--workspace"),
+        None => build.args(["--package", "mullion-sip"]),
+    };
+    if !cfg!(debug_assertions) {
+        build.arg("--release");
+    }
+    let output = build.current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    let output = output.expect("cargo starts");
+    assert!(output.status.success(), "{output:?}");
+    let messages = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
+    let mut files = messages
+        .map(|message| message.expect("a message of cargo's"))
+        .filter(|message| message["target"]["name"] == "mullion_sip")
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+        .filter_map(|file| Some(PathBuf::from(file.as_str()?)));
+    files
+        .find(|file| file.extension().is_some_and(|kind| kind == "rlib"))
+        .expect("the library of this crate")
 }
