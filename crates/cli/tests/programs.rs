@@ -223,6 +223,12 @@ fn agrees_with_files(name: &str, compiler: &str, options: &[&str]) {
     }
 }
 
+/// The others go through them, so what was allocated here is never freed there.
+#[test]
+fn replaced_operators_of_cxx() {
+    agrees("replaced.cc", "c++");
+}
+
 #[test]
 fn streams_locales_and_the_rest_of_cxx() {
     agrees_with_files("streams.cc", "c++", &["-std=c++20"]);

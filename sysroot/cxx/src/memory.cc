@@ -57,24 +57,66 @@ void *or_fail(void *memory)
 
 } // namespace
 
-void *operator new(std::size_t size) { return or_fail(plain(size)); }
-void *operator new[](std::size_t size) { return or_fail(plain(size)); }
-void *operator new(std::size_t size, const std::nothrow_t &) noexcept { return plain(size); }
-void *operator new[](std::size_t size, const std::nothrow_t &) noexcept { return plain(size); }
-void *operator new(std::size_t size, std::align_val_t unit) { return or_fail(aligned(size, unit)); }
-void *operator new[](std::size_t size, std::align_val_t unit) { return or_fail(aligned(size, unit)); }
-void *operator new(std::size_t size, std::align_val_t unit, const std::nothrow_t &) noexcept { return aligned(size, unit); }
-void *operator new[](std::size_t size, std::align_val_t unit, const std::nothrow_t &) noexcept { return aligned(size, unit); }
+// A program may replace any of these. So all are weak, and each of them but the four that work by themselves goes through
+// the one that the standard names, which may be the program's ([new.delete]).
+#define REPLACEABLE __attribute__((weak))
 
-void operator delete(void *p) noexcept { std::free(p); }
-void operator delete[](void *p) noexcept { std::free(p); }
-void operator delete(void *p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void *p, std::size_t) noexcept { std::free(p); }
-void operator delete(void *p, const std::nothrow_t &) noexcept { std::free(p); }
-void operator delete[](void *p, const std::nothrow_t &) noexcept { std::free(p); }
-void operator delete(void *p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void *p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void *p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void *p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void *p, std::align_val_t, const std::nothrow_t &) noexcept { std::free(p); }
-void operator delete[](void *p, std::align_val_t, const std::nothrow_t &) noexcept { std::free(p); }
+REPLACEABLE void *operator new(std::size_t size) { return or_fail(plain(size)); }
+REPLACEABLE void *operator new(std::size_t size, std::align_val_t unit) { return or_fail(aligned(size, unit)); }
+REPLACEABLE void operator delete(void *p) noexcept { std::free(p); }
+REPLACEABLE void operator delete(void *p, std::align_val_t) noexcept { std::free(p); }
+
+REPLACEABLE void *operator new[](std::size_t size) { return ::operator new(size); }
+REPLACEABLE void *operator new[](std::size_t size, std::align_val_t unit) { return ::operator new(size, unit); }
+
+namespace {
+
+template <typename Allocate>
+void *or_null(Allocate attempt) noexcept
+{
+	try {
+		return attempt();
+	} catch (...) {
+		return nullptr;
+	}
+}
+
+} // namespace
+
+REPLACEABLE void *operator new(std::size_t size, const std::nothrow_t &) noexcept
+{
+	return or_null([=] { return ::operator new(size); });
+}
+
+REPLACEABLE void *operator new[](std::size_t size, const std::nothrow_t &) noexcept
+{
+	return or_null([=] { return ::operator new[](size); });
+}
+
+REPLACEABLE void *operator new(std::size_t size, std::align_val_t unit, const std::nothrow_t &) noexcept
+{
+	return or_null([=] { return ::operator new(size, unit); });
+}
+
+REPLACEABLE void *operator new[](std::size_t size, std::align_val_t unit, const std::nothrow_t &) noexcept
+{
+	return or_null([=] { return ::operator new[](size, unit); });
+}
+
+REPLACEABLE void operator delete[](void *p) noexcept { ::operator delete(p); }
+REPLACEABLE void operator delete(void *p, std::size_t) noexcept { ::operator delete(p); }
+REPLACEABLE void operator delete[](void *p, std::size_t) noexcept { ::operator delete[](p); }
+REPLACEABLE void operator delete(void *p, const std::nothrow_t &) noexcept { ::operator delete(p); }
+REPLACEABLE void operator delete[](void *p, const std::nothrow_t &) noexcept { ::operator delete[](p); }
+REPLACEABLE void operator delete[](void *p, std::align_val_t unit) noexcept { ::operator delete(p, unit); }
+REPLACEABLE void operator delete(void *p, std::size_t, std::align_val_t unit) noexcept { ::operator delete(p, unit); }
+REPLACEABLE void operator delete[](void *p, std::size_t, std::align_val_t unit) noexcept { ::operator delete[](p, unit); }
+REPLACEABLE void operator delete(void *p, std::align_val_t unit, const std::nothrow_t &) noexcept
+{
+	::operator delete(p, unit);
+}
+
+REPLACEABLE void operator delete[](void *p, std::align_val_t unit, const std::nothrow_t &) noexcept
+{
+	::operator delete[](p, unit);
+}

@@ -58,7 +58,7 @@ const SOURCES: &[Part] = &[
         left_out: &[
             "allocator-inst",
             "compatibility-",
-            "hash",
+            "hash-",
             "list",
             "math_stubs",
             "parallel",
