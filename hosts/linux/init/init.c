@@ -461,9 +461,15 @@ static void flat(const char *command, const char *place, unsigned count)
     printf("init: %s %s: %u files, %u failed, %u wrong\n", command, place, files, failed, wrong);
 }
 
+/* Whether nothing can be written to such a file system. */
+static int reads_alone(const char *type)
+{
+    return !strcmp(type, "hostfs") || !strcmp(type, "iso9660");
+}
+
 static void run(char *line)
 {
-    char *command, *first, *second, *third;
+    char *command, *first, *second, *third, *fourth;
 
     if (!strncmp(line, "shell ", 6)) {
         shell(line + 6);
@@ -473,6 +479,7 @@ static void run(char *line)
     first = strtok(NULL, " ");
     second = strtok(NULL, " ");
     third = strtok(NULL, " ");
+    fourth = strtok(NULL, " ");
 
     if (!command || !first)
         return;
@@ -497,7 +504,7 @@ static void run(char *line)
     else if (!strcmp(command, "show"))
         show(first);
     else if (!strcmp(command, "mount") && third)
-        done(command, first, mount(second, third, first, strcmp(first, "hostfs") ? 0 : MS_RDONLY, "") != 0);
+        done(command, first, mount(second, third, first, reads_alone(first) ? MS_RDONLY : 0, fourth ? fourth : "") != 0);
     else if (!strcmp(command, "umount"))
         done(command, first, umount(first) != 0);
     else if ((!strcmp(command, "tree") || !strcmp(command, "look")) && second)

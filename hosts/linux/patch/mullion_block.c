@@ -105,7 +105,6 @@ static void submit(struct bio *bio)
 {
 	struct watched *watched = container_of(bio->bi_bdev->bd_disk->fops, struct watched, ops);
 	unsigned long vectors = bio->bi_iter.bi_idx, count = 0;
-	int faults = current->pagefault_disabled;
 	struct mullion_piece *pieces;
 	struct bvec_iter iter;
 	struct bio_vec vec;
@@ -135,8 +134,6 @@ static void submit(struct bio *bio)
 	mullion_block.lend(watched->domain, (unsigned long)bio, pieces, count);
 	kfree(pieces);
 	watched->own->submit_bio(bio);
-	/* A call that was ended may have left it so, and the task could not use its own memory. */
-	current->pagefault_disabled = faults;
 }
 
 static void dead_submit(struct bio *bio)
@@ -148,7 +145,8 @@ static void adds(struct gendisk *disk)
 {
 	struct watched *watched = find(disk);
 
-	if (!watched || !disk->fops)
+	/* A driver may add a disk twice: ours would then be in the place of ours, and call itself. */
+	if (!watched || !disk->fops || disk->fops == &watched->ops)
 		return;
 	watched->own = disk->fops;
 	watched->ops = *disk->fops;

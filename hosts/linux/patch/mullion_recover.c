@@ -10,10 +10,12 @@
 #include <linux/buffer_head.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
+#include <linux/fs_context.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/pagevec.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/workqueue.h>
 #include <asm/mullion.h>
 #include "mm/slab.h"
@@ -180,12 +182,30 @@ void mullion_mounted(struct dentry *root)
 }
 EXPORT_SYMBOL_GPL(mullion_mounted);
 
+/* The same, for types that get a tree. */
+void mullion_mounted_tree(struct fs_context *context)
+{
+	mullion_mounted(context->root);
+}
+EXPORT_SYMBOL_GPL(mullion_mounted_tree);
+
+/* What the module's own function would do with the disk; what else that had is the module's. */
+static void dead_kill(struct super_block *sb)
+{
+	if (sb->s_bdev)
+		kill_block_super(sb);
+	else
+		kill_anon_super(sb);
+}
+
 /* Its file systems, at once: nothing here sleeps, and no other task runs meanwhile. */
 void mullion_kill_filesystem(struct file_system_type *type)
 {
 	struct mounted *mounted;
 	struct inode *inode;
 
+	/* A variable of the module, which stays: mounts that are there end by it. */
+	type->kill_sb = dead_kill;
 	list_for_each_entry(mounted, &mounts, all) {
 		if (mounted->sb->s_type != type)
 			continue;
@@ -247,6 +267,44 @@ void mullion_undo_cache(struct kmem_cache *cache)
 	list_add(&leftover->all, &leftovers);
 }
 EXPORT_SYMBOL_GPL(mullion_undo_cache);
+
+/* What modules count in the running task, by calls that the library notes. An ended call's counts are taken back there. */
+void mullion_pagefaults_off(void)
+{
+	pagefault_disable();
+}
+EXPORT_SYMBOL_GPL(mullion_pagefaults_off);
+
+void mullion_pagefaults_on(void)
+{
+	pagefault_enable();
+}
+EXPORT_SYMBOL_GPL(mullion_pagefaults_on);
+
+void mullion_undo_pagefaults(struct thread_info *of)
+{
+	of->task->pagefault_disabled--;
+}
+EXPORT_SYMBOL_GPL(mullion_undo_pagefaults);
+
+void mullion_bottom_halves_off(void)
+{
+	local_bh_disable();
+}
+EXPORT_SYMBOL_GPL(mullion_bottom_halves_off);
+
+void mullion_bottom_halves_on(void)
+{
+	local_bh_enable();
+}
+EXPORT_SYMBOL_GPL(mullion_bottom_halves_on);
+
+/* What waits runs behind the next interrupt: not in the middle of an end. */
+void mullion_undo_bottom_halves(struct thread_info *of)
+{
+	of->preempt_count -= SOFTIRQ_DISABLE_OFFSET;
+}
+EXPORT_SYMBOL_GPL(mullion_undo_bottom_halves);
 
 static void sweep(struct work_struct *work)
 {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// The kernel's allocators that the wall's library knows (wall/src/allocators.rs): their results are the module's.
-const ALLOCATORS: [&str; 24] = [
+const ALLOCATORS: [&str; 25] = [
     "__kmalloc",
     "__kmalloc_node",
     "kmalloc_trace",
@@ -28,6 +28,7 @@ const ALLOCATORS: [&str; 24] = [
     "kfree_sensitive",
     "vfree",
     "kmem_cache_free",
+    "free_pages",
 ];
 
 /// A policy of a module with these imports, by its name.

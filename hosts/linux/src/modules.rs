@@ -16,11 +16,19 @@ use std::process::Command;
 pub(crate) const COMPILE: &str = "--as-compiler";
 
 /// Headers that are found before the kernel's own with these names.
-const HEADERS: [(&str, &str); 2] = [
-    ("bitops.h", include_str!("../include/asm/bitops.h")),
+const HEADERS: [(&str, &str); 4] = [
+    ("asm/bitops.h", include_str!("../include/asm/bitops.h")),
     (
-        "thread_info.h",
+        "asm/thread_info.h",
         include_str!("../include/asm/thread_info.h"),
+    ),
+    (
+        "linux/bottom_half.h",
+        include_str!("../include/linux/bottom_half.h"),
+    ),
+    (
+        "linux/uaccess.h",
+        include_str!("../include/linux/uaccess.h"),
     ),
 ];
 
@@ -78,8 +86,11 @@ impl<'b> Maker<'b> {
     /// # Errors
     /// Files cannot be written.
     pub fn new(built: &'b Built, folder: &Path) -> Result<Maker<'b>, Setup> {
-        let headers = folder.join("include/asm");
-        fs::create_dir_all(&headers).map_err(at(&headers))?;
+        let headers = folder.join("include");
+        for part in ["asm", "linux"] {
+            let part = headers.join(part);
+            fs::create_dir_all(&part).map_err(at(&part))?;
+        }
         for (name, text) in HEADERS {
             let header = headers.join(name);
             fs::write(&header, text).map_err(at(&header))?;

@@ -13,8 +13,10 @@ const MARKED: &str = "skb->len > 42 && skb->data[42] == '!'";
 
 /// What the changed driver has of the kernel, beside what it has otherwise.
 const LATER: &str = "
+#include <linux/bottom_half.h>
 #include <linux/panic.h>
 #include <linux/timer.h>
+#include <linux/uaccess.h>
 #include <linux/workqueue.h>
 static unsigned long order;
 static struct sk_buff *kept;
@@ -29,8 +31,13 @@ static DEFINE_TIMER(timer, fires);
 ";
 
 /// What the changed driver calls beside the others.
-const CALLS: [&str; 6] = [
+const CALLS: [&str; 11] = [
     "call_rcu",
+    "mullion_bottom_halves_off",
+    "mullion_bottom_halves_on",
+    "mullion_pagefaults_off",
+    "mullion_pagefaults_on",
+    "um_set_signals",
     "mod_timer",
     "queue_delayed_work_on",
     "queue_work_on",
@@ -44,6 +51,8 @@ pub(crate) fn run(built: &Built, machine: &Machine<'_>, made: &Path, folder: &Pa
     let machine = Machine::new(built, made, &policies).expect("a build");
     what_a_driver_has_called_later_is_called(&machine, &folder.join("later"));
     a_driver_is_loaded_again_under_load(&machine, &folder.join("network"));
+    a_call_that_ends_leaves_its_task_as_it_was(&machine, &folder.join("task"));
+    a_policy_cannot_give_the_task_s_own_state(&folder.join("state"), built, made);
     a_packet_is_the_driver_s_until_it_is_freed(&machine, &folder.join("packets"));
     a_device_with_functions_of_others_is_not_registered(&machine, &folder.join("others"));
 }
@@ -59,7 +68,7 @@ fn policies(to: &Path) -> PathBuf {
         .replacen("error = -5\n", "error = -5\nallow = [\"@log\"]\n", 1)
         .replacen(
             "reads = [",
-            "reads = [\"variable.jiffies\", \"variable.system_wq\", ",
+            "reads = [\"variable.jiffies\", \"variable.signals_enabled\", \"variable.system_wq\", ",
             1,
         );
     fs::write(to.join("dummy.toml"), text).expect("a file");
@@ -169,6 +178,63 @@ fn a_driver_is_loaded_again_under_load(machine: &Machine<'_>, folder: &Path) {
         ],
     );
     assert!(!said.contains("300 sent"), "{said}");
+}
+
+/// What a driver has turned off in the task that sends, it has turned on again when its call is ended there: page faults, without
+/// which the task could not use its own memory; interrupts and soft ones, without which it could not sleep. The device is set up
+/// again by the same task.
+fn a_call_that_ends_leaves_its_task_as_it_was(machine: &Machine<'_>, folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder");
+    let harm = format!(
+        "unsigned long flags; pagefault_disable(); pagefault_disable(); local_bh_disable(); local_bh_disable();\n\
+         local_irq_save(flags);\n\
+         if ({MARKED}) panic_timeout = 77;\n\
+         local_irq_restore(flags); local_bh_enable(); local_bh_enable(); pagefault_enable(); pagefault_enable();"
+    );
+    let mut source = |source: &str| changed(source, &harm, folder);
+    let work = work("net dummy0 300\ntree /dev 4\nnet dummy0 9\nlook /dev 4\n");
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut source);
+    walled.expect("modules");
+    let said = machine.boot(&work, Instead::Walled(folder, &library()));
+    let said = said.expect("a boot");
+    expect(
+        &said,
+        &[
+            "mullion: dummy: Access in dummy_xmit",
+            "mullion: dummy is loaded again",
+            ", the last done",
+            "init: look /dev: 16 files, 0 failed, 0 wrong",
+            "init: ends",
+        ],
+    );
+    assert!(!said.contains("scheduling while atomic"), "{said}");
+    assert!(!said.contains("has not turned it off"), "{said}");
+}
+
+/// No policy lets a module write what is the running task's: it is refused when it is read.
+fn a_policy_cannot_give_the_task_s_own_state(folder: &Path, built: &Built, made: &Path) {
+    for kind in ["task.pagefault_disabled", "task_struct", "thread_info"] {
+        let policies = policies(&folder.join(kind));
+        let place = policies.join("dummy.toml");
+        let text = fs::read_to_string(&place).expect("a policy");
+        let text = text.replacen("writes = []", &format!("writes = [\"{kind}\"]"), 1);
+        assert!(text.contains(kind), "{text}");
+        fs::write(&place, text).expect("a file");
+        let machine = Machine::new(built, made, &policies).expect("a build");
+        let (work, folder) = (work("net dummy0 1\n"), folder.join("walled"));
+        let walled = machine.wall(&work.modules, Protection::ReadWrite, &folder, &mut |_| None);
+        walled.expect("modules");
+        let said = machine.boot(&work, Instead::Walled(&folder, &library()));
+        let said = said.expect("a boot");
+        expect(
+            &said,
+            &[
+                &format!("`{kind}` is the running task's own state"),
+                "init: insmod dummy: Exec format error",
+                "init: ends",
+            ],
+        );
+    }
 }
 
 /// A driver that frees a packet and then looks at it, or frees it again, is stopped there.

@@ -33,7 +33,7 @@ impl Mediated {
 
     /// Whether a policy has to name it as an allocator. Others take the place of the kernel's function.
     pub(crate) fn is_allocator(&self) -> bool {
-        matches!(self.how, How::Gives | How::Frees(_))
+        matches!(self.how, How::Gives | How::Frees(_) | How::FreesPage)
     }
 
     /// Whether it looks at the arguments itself, and more closely than by their types.
@@ -81,6 +81,15 @@ fn frees(name: &str, real: &AtomicUsize, at: usize, arguments: Arguments) -> u64
     call(real, arguments)
 }
 
+/// A page by its address. More than one is not the module's to free: of several it was given the first one.
+fn frees_page(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    if arguments[1] as u32 != 0 {
+        refuse(format!("{name}: these are several pages"));
+        return 0;
+    }
+    frees(name, real, 0, arguments)
+}
+
 /// The caller has it from then on, if the function says so.
 fn takes(real: &AtomicUsize, thing: Thing, by: By, arguments: Arguments) -> u64 {
     let result = call(real, arguments);
@@ -91,6 +100,10 @@ fn takes(real: &AtomicUsize, thing: Thing, by: By, arguments: Arguments) -> u64 
     };
     if let Some(domain) = caller().filter(|_| has) {
         journal::takes(&domain, thing, [what, arguments[1]]);
+        if let (Some(wall), Thing::Inode) = (WALL.get(), thing) {
+            // Of its own file system: `types` has looked at the super block. One of a cache of its own is its own already.
+            rights::has(wall.host, wall.kernel, &domain, what);
+        }
     }
     result
 }
@@ -125,11 +138,35 @@ fn gives_back(
     call(real, arguments)
 }
 
-/// Interrupts go off for 0, and on.
+/// Interrupts go off for 0, and on. Those that were off before are not the module's to switch on when it is ended.
 fn switches(real: &AtomicUsize, arguments: Arguments) -> u64 {
-    let silent = caller().filter(|_| arguments[0] as u32 == 0);
-    let silent = silent.map_or(0, |domain| u64::from(domain.id().get()));
-    SILENT.store(silent, Ordering::Relaxed);
+    let domain = caller().map_or(0, |domain| u64::from(domain.id().get()));
+    if arguments[0] as u32 != 0 {
+        SILENT.store(0, Ordering::Relaxed);
+    }
+    let before = call(real, arguments);
+    if arguments[0] as u32 == 0 && before as u32 != 0 {
+        SILENT.store(domain, Ordering::Relaxed);
+    }
+    before
+}
+
+/// Something of the running task goes off, once more.
+fn turns_off(real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    let result = call(real, arguments);
+    if let Some(domain) = caller() {
+        journal::takes(&domain, thing, [journal::task(), 0]);
+    }
+    result
+}
+
+/// It goes on, if the module has turned it off in this task.
+fn turns_on(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    let task = journal::task();
+    if !caller().is_some_and(|domain| journal::gives(&domain, thing, task)) {
+        refuse(format!("{name}: the module has not turned it off"));
+        return 0;
+    }
     call(real, arguments)
 }
 
@@ -137,9 +174,18 @@ fn switches(real: &AtomicUsize, arguments: Arguments) -> u64 {
 fn mounts(real: &AtomicUsize, arguments: Arguments) -> u64 {
     let root = call(real, arguments);
     if let Some(wall) = WALL.get().filter(|_| !journal::is_nothing(root)) {
-        wall.kernel.mounted(root);
+        wall.kernel.mounted(root, false);
     }
     root
+}
+
+/// The same, for types that get a tree: 0 says that the context has its root.
+fn gets_tree(real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let result = call(real, arguments);
+    if let Some(wall) = WALL.get().filter(|_| result as u32 == 0) {
+        wall.kernel.mounted(arguments[0], true);
+    }
+    result
 }
 
 /// Memory for each processor: there is one, and it is at the result.
@@ -294,11 +340,15 @@ enum By {
 enum How {
     Gives,
     Frees(usize),
+    FreesPage,
     Takes(Thing, By),
     Closes(Thing),
     GivesBack(Thing, usize),
     Switches,
+    TurnsOff(Thing),
+    TurnsOn(Thing),
     Mounts,
+    GetsTree,
     GivesUp,
     GivesPerCpu,
     HandsOver(Thing),
@@ -318,11 +368,15 @@ fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: Arguments) -> u6
     match how {
         How::Gives => gives(real, arguments),
         How::Frees(at) => frees(name, real, at, arguments),
+        How::FreesPage => frees_page(name, real, arguments),
         How::Takes(thing, by) => takes(real, thing, by, arguments),
         How::Closes(thing) => closes(name, real, thing, arguments),
         How::GivesBack(thing, at) => gives_back(name, real, thing, at, arguments),
         How::Switches => switches(real, arguments),
+        How::TurnsOff(thing) => turns_off(real, thing, arguments),
+        How::TurnsOn(thing) => turns_on(name, real, thing, arguments),
         How::Mounts => mounts(real, arguments),
+        How::GetsTree => gets_tree(real, arguments),
         How::GivesPerCpu => gives_per_cpu(real, arguments),
         How::HandsOver(thing) => hands_over(name, real, thing, arguments),
         How::Enters(thing) => enters(name, real, thing, arguments),
@@ -392,11 +446,13 @@ mediated! {
     "kfree_sensitive" kfree_sensitive Frees(0),
     "vfree" vfree Frees(0),
     "kmem_cache_free" cache_free Frees(1),
+    "free_pages" free_pages_at FreesPage,
     "__bread_gfp" bread Takes(Buffer, Result),
     "__getblk_gfp" getblk Takes(Buffer, Result),
     "__brelse" brelse GivesBack(Buffer, 0),
     "__bforget" bforget GivesBack(Buffer, 0),
     "iget_locked" iget_locked Takes(Inode, Result),
+    "iget5_locked" iget5_locked Takes(Inode, Result),
     "new_inode" new_inode Takes(Inode, Result),
     "ihold" ihold Takes(Inode, Always),
     "iput" iput GivesBack(Inode, 0),
@@ -428,7 +484,12 @@ mediated! {
     "crypto_register_algs" register_algs Takes(Algorithms, IfZero),
     "crypto_unregister_algs" unregister_algs GivesBack(Algorithms, 0),
     "um_set_signals" set_signals Switches,
+    "mullion_pagefaults_off" pagefaults_off TurnsOff(PageFaults),
+    "mullion_pagefaults_on" pagefaults_on TurnsOn(PageFaults),
+    "mullion_bottom_halves_off" bottom_halves_off TurnsOff(BottomHalves),
+    "mullion_bottom_halves_on" bottom_halves_on TurnsOn(BottomHalves),
     "mount_bdev" mount_bdev Mounts,
+    "get_tree_bdev" get_tree GetsTree,
     "panic" panic GivesUp,
     "__alloc_percpu" alloc_percpu GivesPerCpu,
     "__alloc_percpu_gfp" alloc_percpu_gfp GivesPerCpu,

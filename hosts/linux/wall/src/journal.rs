@@ -50,6 +50,9 @@ pub(crate) enum Thing {
     Major,
     /// Pages of memory: which, and the logarithm of how many.
     Pages,
+    /// Page faults, or soft interrupts, that are off in a task: once for each time.
+    PageFaults,
+    BottomHalves,
 }
 
 /// How it is given back for a module that does not run any more: by which function, and, if the task whose call is ended
@@ -72,7 +75,7 @@ const fn undo(thing: Thing, name: &'static str, first: &'static str) -> Undo {
     }
 }
 
-static UNDO: [Undo; 19] = [
+static UNDO: [Undo; 21] = [
     undo(Thing::Buffer, "__brelse", ""),
     undo(Thing::Inode, "mullion_undo_inode", ""),
     undo(Thing::Cache, "mullion_undo_cache", ""),
@@ -96,6 +99,8 @@ static UNDO: [Undo; 19] = [
     undo(Thing::Disk, "put_disk", ""),
     undo(Thing::Major, "unregister_blkdev", ""),
     undo(Thing::Pages, "__free_pages", ""),
+    undo(Thing::PageFaults, "", "mullion_undo_pagefaults"),
+    undo(Thing::BottomHalves, "", "mullion_undo_bottom_halves"),
 ];
 
 struct Held {
@@ -143,7 +148,8 @@ fn call(function: usize, [one, other]: [u64; 2]) -> u64 {
     function(one, other)
 }
 
-fn task() -> u64 {
+/// The `thread_info` of the task that runs.
+pub(crate) fn task() -> u64 {
     call(TASK.load(Ordering::Relaxed), [0, 0])
 }
 
@@ -202,7 +208,7 @@ pub(crate) fn has(domain: &Domain, thing: Thing, what: u64) -> bool {
     held().iter().any(|one| is_it(one) && one.task == task)
 }
 
-/// The module that has last switched interrupts off and not on again.
+/// The module that has last switched interrupts off, which were on, and has not switched them on again.
 pub(crate) static SILENT: AtomicU64 = AtomicU64::new(0);
 
 /// In the task whose call is ended: what others wait for in places where nobody may sleep.

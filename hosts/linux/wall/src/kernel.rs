@@ -91,14 +91,18 @@ impl Kernel {
         }
     }
 
-    /// A walled module has mounted something with this root.
-    pub(crate) fn mounted(self, root: u64) {
-        let Some(found) = self.symbol("mullion_mounted", std::ptr::null_mut()) else {
+    /// A walled module has mounted something: `what` is its root, or the context that has got the tree.
+    pub(crate) fn mounted(self, what: u64, is_tree: bool) {
+        let name = match is_tree {
+            true => "mullion_mounted_tree",
+            false => "mullion_mounted",
+        };
+        let Some(found) = self.symbol(name, std::ptr::null_mut()) else {
             return;
         };
-        // SAFETY: the kernel's function of this name takes a dentry, and `root` is one of its own.
+        // SAFETY: the kernel's functions of these names take a context and a dentry, and `what` is one of its own.
         let function: extern "C" fn(u64) = unsafe { std::mem::transmute(found) };
-        function(root);
+        function(what);
     }
 
     /// Interrupts come again.

@@ -27,6 +27,8 @@ pub(crate) enum Refused {
     Policy(#[from] TextError),
     #[error("policy: {0}")]
     Names(#[from] LowerError),
+    #[error("policy: `{0}` is the running task's own state, which no module writes")]
+    Task(String),
     #[error("{0}")]
     Module(#[from] OpenError),
     #[error("{0}")]
@@ -102,7 +104,11 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
     let mediated = ALL.iter().filter(named).collect();
     let bytes = read(folder.join(name).with_extension("so"))?;
     let module = mullion_word::module(name, bytes)?;
+    let kinds = Kinds::of(name, &file);
+    if let Some(kind) = kinds.wrong() {
+        return Err(Refused::Task(kind.to_owned()));
+    }
     // What the headers say of arguments is true of those with effects, too.
     let trusted = list("trusts").chain(file.calls.keys()).cloned().collect();
-    Ok((module, policy, Kinds::of(&file), mediated, trusted))
+    Ok((module, policy, kinds, mediated, trusted))
 }

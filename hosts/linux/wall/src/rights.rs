@@ -20,6 +20,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// What a policy says of kinds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kinds {
+    /// The module's name and `_`: so the names of its own caches begin.
+    prefix: String,
     reads: BTreeSet<String>,
     writes: BTreeSet<String>,
     /// What is not there is told and granted: for a run that writes a policy.
@@ -29,17 +31,25 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    pub(crate) fn of(file: &File) -> Kinds {
+    pub(crate) fn of(name: &str, file: &File) -> Kinds {
         let list = |name: &str| -> BTreeSet<String> {
             let found = file.groups.get(name).into_iter().flatten();
             found.cloned().collect()
         };
         Kinds {
+            prefix: format!("{name}_"),
             reads: list("reads"),
             writes: list("writes"),
             owns: list("recovers").contains("memory"),
             learns: file.groups.contains_key("learn"),
         }
+    }
+
+    /// A kind of which the policy says that it is written, and nobody may: the running task's own state. What a module changes
+    /// there it changes by calls, which are noted, so an ended call leaves nothing behind.
+    pub(crate) fn wrong(&self) -> Option<&str> {
+        let mut writes = self.writes.iter().map(String::as_str);
+        writes.find(|kind| is_of_task(kind))
     }
 
     /// Whether an object may be written; none: not even read.
@@ -50,6 +60,10 @@ impl Kinds {
             (false, false) => None,
         }
     }
+}
+
+fn is_of_task(kind: &str) -> bool {
+    matches!(kind, "task_struct" | "thread_info") || kind.starts_with("task.")
 }
 
 /// What was granted of an object: to which module, and whether to write.
@@ -100,7 +114,7 @@ pub(crate) fn on_demand(host: Host, kernel: Kernel, domain: Domain, kinds: Kinds
         let right = kinds.right(&object.kind);
         let is_enough = right == Some(true) || right == Some(false) && !write;
         if !is_enough {
-            if !kinds.learns {
+            if !kinds.learns || write && is_of_task(&object.kind) {
                 return false;
             }
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +143,8 @@ pub(crate) fn allocated(host: Host, kernel: Kernel, domain: &Domain, address: u6
 
 /// The object at an address is the module's to write. It goes back by itself, and not when the module is ended.
 pub(crate) fn has(host: Host, kernel: Kernel, domain: &Domain, address: u64) {
-    if let Some(object) = kernel.object(address) {
+    let object = kernel.object(address);
+    if let Some(object) = object.filter(|object| !may_write(domain, object.start)) {
         grant(host, kernel, domain, &object, true);
     }
 }
@@ -212,6 +227,13 @@ pub(crate) fn names(domain: &Domain, kind: &str) -> bool {
     let kinds = kinds();
     let of = kinds.get(&domain.id().get());
     of.is_some_and(|of| of.learns || of.right(kind).is_some())
+}
+
+/// Whether objects of this kind are of a cache of the module's, by its name. What lies there the module has written itself.
+pub(crate) fn is_own_kind(domain: &Domain, kind: &str) -> bool {
+    let kinds = kinds();
+    let of = kinds.get(&domain.id().get());
+    of.is_some_and(|of| kind.starts_with(&of.prefix))
 }
 
 /// Whether an object that begins there was granted to the module, to write.

@@ -24,6 +24,10 @@ enum Type {
     Object(&'static str),
     /// Within an object of such a kind.
     Within(&'static str),
+    /// Within an object of a cache for inodes, or of one of the module's own caches.
+    Inode,
+    /// The same, or within a block device.
+    Mapping,
     /// What the module may read now.
     Readable,
     /// What the module may write.
@@ -45,7 +49,8 @@ impl Type {
     fn of(structure: &str) -> Type {
         match structure {
             // An inode is a part of its file system's object.
-            "inode" | "address_space" => Type::Within("inode_cache"),
+            "inode" => Type::Inode,
+            "address_space" => Type::Mapping,
             "super_block" => Type::Object("kmalloc_2k"),
             "dentry" => Type::Object("dentry"),
             "buffer_head" => Type::Object("buffer_head"),
@@ -83,6 +88,15 @@ impl Type {
             Type::Device => is_device(domain, pointer),
             Type::Disk => journal::holds(domain, Thing::Disk, pointer),
             Type::Queue => disks::is_queue(domain, pointer),
+            Type::Inode | Type::Mapping => {
+                let object = WALL.get().and_then(|wall| wall.kernel.object(pointer));
+                object.is_some_and(|object| {
+                    let is_inode = object.kind.ends_with("inode_cache")
+                        || rights::is_own_kind(domain, &object.kind);
+                    let is_disk = matches!(self, Type::Mapping) && object.kind == "bdev_cache";
+                    (is_inode || is_disk) && rights::may_have(domain, &object)
+                })
+            }
             Type::Object(kind) | Type::Within(kind) => {
                 let object = WALL.get().and_then(|wall| wall.kernel.object(pointer));
                 object.is_some_and(|object| {
