@@ -56,7 +56,7 @@ pub fn components(next: &[Vec<usize>]) -> Vec<usize> {
 ///
 /// A mark is met as often as its iterator has rounds, until another iterator takes that one's place. So among blocks that
 /// come back to each other, a mark counts if none of them makes its iterator. Without the marks that count, what still
-/// comes back is looked at in the same way: a counted loop within a loop counts for itself alone.
+/// comes back is looked at in the same way. So a counted loop within a loop counts for itself alone.
 pub fn uncounted(body: &Body<'_>, reached: &DenseBitSet<BasicBlock>) -> Vec<Span> {
     let mut next = vec![Vec::new(); body.basic_blocks.len()];
     let mut marks = BTreeMap::new();
