@@ -18,6 +18,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("written.rs", include_str!("rustc/written.rs")),
     ("typed.rs", include_str!("rustc/typed.rs")),
     ("entries.rs", include_str!("rustc/entries.rs")),
+    ("addresses.rs", include_str!("rustc/addresses.rs")),
     ("graph.rs", include_str!("rustc/graph.rs")),
     ("loops.rs", include_str!("rustc/loops.rs")),
     ("order.rs", include_str!("rustc/order.rs")),

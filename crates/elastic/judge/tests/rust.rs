@@ -126,6 +126,7 @@ impl Tools {
             "--crate-type=rlib",
             "-Awarnings",
             "-Coverflow-checks=on",
+            "-Cdebug-assertions=off",
             "-Cpanic=abort",
         ]);
         judge.arg(format!(

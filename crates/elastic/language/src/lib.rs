@@ -240,8 +240,9 @@ const CHECKED: [Rule; 12] = [
 ];
 
 /// What the known holes in rustc's own rules need, in one form or another: those of its types (rust-lang/rust#25860, #57893,
-/// #84366, #100051 and their kin), and those of its borrow checker (#160525, #160598, #160599, #161578).
-const HOLES: [Rule; 9] = [
+/// #84366, #100051 and their kin), those of its borrow checker (#160525, #160598, #160599, #161578), and one of LLVM's about
+/// addresses (#107975).
+const HOLES: [Rule; 10] = [
     Rule::OwnTraits,
     Rule::AssociatedTypes,
     Rule::NamedLifetimes,
@@ -251,6 +252,7 @@ const HOLES: [Rule; 9] = [
     Rule::Guards,
     Rule::OperandJumps,
     Rule::IndexStatements,
+    Rule::RawPointers,
 ];
 
 /// Text in trusted source in front of a module, and which names of it the module sees.

@@ -99,6 +99,7 @@ fn a_type_of_rust_closes_known_holes_unless_its_authors_are_trusted() {
         Rule::Guards,
         Rule::OperandJumps,
         Rule::IndexStatements,
+        Rule::RawPointers,
     ] {
         assert!(elastic.forbids(rule), "{rule}");
     }

@@ -86,7 +86,6 @@ pub(super) fn of(rule: Rule) -> Option<(&'static str, &'static str, &'static str
             FREE,
         ),
         Rule::Generics => (LONG_TEXT, "one text becomes many functions", FREE),
-        Rule::RawPointers => (DATA, "they show where things lie", FREE),
         Rule::OwnTraits
         | Rule::AssociatedTypes
         | Rule::NamedLifetimes
@@ -95,7 +94,8 @@ pub(super) fn of(rule: Rule) -> Option<(&'static str, &'static str, &'static str
         | Rule::FunctionPointers
         | Rule::Guards
         | Rule::OperandJumps
-        | Rule::IndexStatements => (
+        | Rule::IndexStatements
+        | Rule::RawPointers => (
             HOLES,
             "a known hole in rustc needs it",
             "nothing when it runs; types for untrusted authors bring it",

@@ -4,8 +4,9 @@
 use crate::told::Told;
 use rustc_middle::mir::visit::{PlaceContext, Visitor};
 use rustc_middle::mir::{
-    Body, Location, Place, PlaceElem, PlaceRef, Rvalue, Terminator, TerminatorKind,
+    Body, CastKind, ConstOperand, Location, Place, PlaceElem, PlaceRef, Rvalue,
 };
+use rustc_middle::ty::adjustment::PointerCoercion;
 use rustc_middle::ty::{self, EarlyBinder, Instance, Ty, TyCtxt, TypingEnv};
 use rustc_span::Span;
 use std::collections::BTreeSet;
@@ -64,6 +65,21 @@ impl<'tcx> Judge<'_, 'tcx> {
     fn is_locked(&self, ty: Ty<'tcx>) -> bool {
         self.name(ty)
             .is_some_and(|name| self.told.locked.contains(&name))
+    }
+
+    /// A value that becomes a trait object.
+    fn hidden(&mut self, ty: Ty<'tcx>, location: Location) {
+        let mut parts = ty.walk();
+        while let Some(part) = parts.next() {
+            let Some(part) = part.as_type() else { continue };
+            // Its text is judged, whoever calls it.
+            if let ty::Closure(..) = part.kind() {
+                parts.skip_current_subtree();
+            } else if self.is_locked(part) {
+                let construct = format!("a `{part}` that becomes a trait object");
+                self.refuse("locked", construct, location);
+            }
+        }
     }
 
     /// Whether a type has a member that cannot be written, or holds a value of one that has.
@@ -152,19 +168,22 @@ impl<'tcx> Visitor<'tcx> for Judge<'_, 'tcx> {
                     self.refuse("locked", format!("the variant of a `{ty}`"), location);
                 }
             }
+            // As by a derived `Debug`: what is called then has no types in its name.
+            Rvalue::Cast(CastKind::PointerCoercion(PointerCoercion::Unsize, _), from, to) => {
+                let is_object = |ty: Ty<'tcx>| matches!(ty.kind(), ty::Dynamic(..));
+                let mut parts = self.filled(*to).walk();
+                if parts.any(|part| part.as_type().is_some_and(is_object)) {
+                    self.hidden(self.filled(from.ty(self.body, self.tcx)), location);
+                }
+            }
             _ => {}
         }
         self.super_rvalue(value, location);
     }
 
-    fn visit_terminator(&mut self, terminator: &Terminator<'tcx>, location: Location) {
-        // The library may copy a locked value, and do nothing else with it.
-        let func = match &terminator.kind {
-            TerminatorKind::Call { func, .. } | TerminatorKind::TailCall { func, .. } => Some(func),
-            _ => None,
-        };
-        if let Some(func) = func
-            && let ty::FnDef(id, arguments) = self.filled(func.ty(self.body, self.tcx)).kind()
+    fn visit_const_operand(&mut self, constant: &ConstOperand<'tcx>, location: Location) {
+        // The library may copy a locked value, and do nothing else with it: neither called nor handed on.
+        if let ty::FnDef(id, arguments) = self.filled(constant.const_.ty()).kind()
             && !id.is_local()
             && self.tcx.crate_name(id.krate).as_str() != "environment"
         {
@@ -190,6 +209,6 @@ impl<'tcx> Visitor<'tcx> for Judge<'_, 'tcx> {
                 }
             }
         }
-        self.super_terminator(terminator, location);
+        self.super_const_operand(constant, location);
     }
 }

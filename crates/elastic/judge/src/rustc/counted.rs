@@ -108,6 +108,38 @@ pub fn is_mark(data: &BasicBlockData<'_>) -> bool {
     matches!(template, [InlineAsmTemplatePiece::String(text)] if text.starts_with(MARK))
 }
 
+/// The block that makes the iterator of a mark.
+pub fn made(body: &Body<'_>, mark: BasicBlock) -> Option<usize> {
+    let [before] = body.basic_blocks.predecessors()[mark][..] else {
+        return None;
+    };
+    let TerminatorKind::Call { args, .. } = &body.basic_blocks[before].terminator().kind else {
+        return None;
+    };
+    let iterator = iterator(body, &args.first()?.node)?;
+    let makes = |data: &BasicBlockData<'_>| {
+        let mut statements = data.statements.iter();
+        statements.any(|statement| matches!(&statement.kind, StatementKind::Assign(found) if found.0.local == iterator))
+    };
+    let found = body.basic_blocks.iter_enumerated();
+    let mut found = found.filter(|(_, data)| makes(data));
+    Some(found.next()?.0.as_usize())
+}
+
+/// The variable that `next` is called for: behind `&mut *&mut iterator`.
+fn iterator(body: &Body<'_>, argument: &Operand<'_>) -> Option<Local> {
+    let mut local = argument.place()?.as_local()?;
+    loop {
+        let Rvalue::Ref(_, _, place) = assigned(body, local)? else {
+            return None;
+        };
+        match place.as_local() {
+            Some(found) => return Some(found),
+            None => local = place.local,
+        }
+    }
+}
+
 struct Traced<'a, 'tcx> {
     tcx: TyCtxt<'tcx>,
     id: LocalDefId,
@@ -117,18 +149,8 @@ struct Traced<'a, 'tcx> {
 impl<'tcx> Traced<'_, 'tcx> {
     /// How often `next` is called at most: once more than there are rounds.
     fn behind_next(&self, argument: &Operand<'tcx>) -> Option<u128> {
-        // `&mut *&mut iterator`.
-        let mut local = argument.place()?.as_local()?;
-        let iterator = loop {
-            let Rvalue::Ref(_, _, place) = self.assigned(local)? else {
-                return None;
-            };
-            match place.as_local() {
-                Some(found) => break found,
-                None => local = place.local,
-            }
-        };
-        let Rvalue::Use(operand, ..) = self.assigned(iterator)? else {
+        let iterator = iterator(self.body, argument)?;
+        let Rvalue::Use(operand, ..) = assigned(self.body, iterator)? else {
             return None;
         };
         let rounds = self.rounds(operand.ty(self.body, self.tcx), Some(operand))?;
@@ -173,7 +195,7 @@ impl<'tcx> Traced<'_, 'tcx> {
                 match name.as_str() {
                     "into_iter" => self.array(argument.ty(self.body, tcx)),
                     "iter" | "iter_mut" => {
-                        let slice = self.assigned(self.own(argument)?)?;
+                        let slice = assigned(self.body, self.own(argument)?)?;
                         let Rvalue::Cast(_, argument, _) = slice else {
                             return None;
                         };
@@ -227,7 +249,7 @@ impl<'tcx> Traced<'_, 'tcx> {
     /// The constants that a range was made of.
     fn ends(&self, operand: &Operand<'tcx>) -> Option<[i128; 2]> {
         let local = self.own(operand)?;
-        if let Some(Rvalue::Aggregate(_, parts)) = self.assigned(local) {
+        if let Some(Rvalue::Aggregate(_, parts)) = assigned(self.body, local) {
             let mut parts = parts.iter();
             let (start, end) = (parts.next()?, parts.next()?);
             return Some([self.number(start)?, self.number(end)?]);
@@ -241,7 +263,7 @@ impl<'tcx> Traced<'_, 'tcx> {
 
     fn number(&self, operand: &Operand<'tcx>) -> Option<i128> {
         let Operand::Constant(constant) = operand else {
-            let Some(Rvalue::Use(operand, ..)) = self.assigned(self.own(operand)?) else {
+            let Some(Rvalue::Use(operand, ..)) = assigned(self.body, self.own(operand)?) else {
                 return None;
             };
             return matches!(operand, Operand::Constant(_)).then(|| self.number(operand))?;
@@ -266,7 +288,7 @@ impl<'tcx> Traced<'_, 'tcx> {
     }
 
     fn call_of(&self, local: Local) -> Option<(Symbol, &[rustc_span::Spanned<Operand<'tcx>>])> {
-        if self.changes(local) != 1 {
+        if changes(self.body, local) != 1 {
             return None;
         }
         self.body.basic_blocks.iter().find_map(|data| {
@@ -296,47 +318,43 @@ impl<'tcx> Traced<'_, 'tcx> {
         );
         (!named && local.as_usize() > self.body.arg_count).then_some(local)
     }
+}
 
-    /// What a variable is given, if that happens at one place.
-    fn assigned(&self, local: Local) -> Option<&Rvalue<'tcx>> {
-        if self.changes(local) != 1 {
-            return None;
-        }
-        let statements = self
-            .body
-            .basic_blocks
-            .iter()
-            .flat_map(|data| &data.statements);
-        statements
-            .into_iter()
-            .find_map(|statement| match &statement.kind {
-                StatementKind::Assign(found) if found.0.as_local() == Some(local) => Some(&found.1),
-                _ => None,
-            })
+/// What a variable is given, if that happens at one place.
+fn assigned<'a, 'tcx>(body: &'a Body<'tcx>, local: Local) -> Option<&'a Rvalue<'tcx>> {
+    if changes(body, local) != 1 {
+        return None;
     }
+    let statements = body.basic_blocks.iter().flat_map(|data| &data.statements);
+    statements
+        .into_iter()
+        .find_map(|statement| match &statement.kind {
+            StatementKind::Assign(found) if found.0.as_local() == Some(local) => Some(&found.1),
+            _ => None,
+        })
+}
 
-    /// How many places give a variable, or a part of it, a value, or make a reference to it that `next` does not take.
-    fn changes(&self, local: Local) -> usize {
-        let mut count = 0;
-        for data in self.body.basic_blocks.iter() {
-            for statement in &data.statements {
-                if let StatementKind::Assign(found) = &statement.kind {
-                    count += usize::from(found.0.local == local);
-                    let for_next = statement.source_info.span.desugaring_kind()
-                        == Some(DesugaringKind::ForLoop);
-                    if let Rvalue::Ref(_, _, place) | Rvalue::RawPtr(_, place) = &found.1
-                        && place.local == local
-                        && !place.is_indirect()
-                        && !for_next
-                    {
-                        count += 2;
-                    }
+/// How many places give a variable, or a part of it, a value, or make a reference to it that `next` does not take.
+fn changes(body: &Body<'_>, local: Local) -> usize {
+    let mut count = 0;
+    for data in body.basic_blocks.iter() {
+        for statement in &data.statements {
+            if let StatementKind::Assign(found) = &statement.kind {
+                count += usize::from(found.0.local == local);
+                let for_next =
+                    statement.source_info.span.desugaring_kind() == Some(DesugaringKind::ForLoop);
+                if let Rvalue::Ref(_, _, place) | Rvalue::RawPtr(_, place) = &found.1
+                    && place.local == local
+                    && !place.is_indirect()
+                    && !for_next
+                {
+                    count += 2;
                 }
             }
-            if let TerminatorKind::Call { destination, .. } = &data.terminator().kind {
-                count += usize::from(destination.local == local);
-            }
         }
-        count
+        if let TerminatorKind::Call { destination, .. } = &data.terminator().kind {
+            count += usize::from(destination.local == local);
+        }
     }
+    count
 }

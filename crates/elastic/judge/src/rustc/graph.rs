@@ -2,6 +2,7 @@
 //! generator will find them. Loops, recursion, panics and calls by pointers are seen where they are, even if a
 //! generic of the library hides them. They are told at the author's call.
 
+use crate::addresses;
 use crate::closed;
 use crate::counted::is_mark;
 use crate::loops::{components, nests, uncounted};
@@ -15,11 +16,12 @@ use rustc_hir::def_id::DefId;
 use rustc_middle::mir::{
     self, AssertKind, BasicBlockData, BinOp, Body, Operand, Rvalue, StatementKind, TerminatorKind,
 };
+use rustc_middle::mono::{CollectionMode, MonoItem};
 use rustc_middle::ty::adjustment::PointerCoercion;
 use rustc_middle::ty::{
     self, EarlyBinder, Instance, InstanceKind, ShimKind, Ty, TyCtxt, TypingEnv,
 };
-use rustc_span::{Span, Spanned};
+use rustc_span::Span;
 use std::collections::BTreeMap;
 
 /// The most functions that are looked at.
@@ -34,6 +36,8 @@ struct Does {
     panics: bool,
     indirect: bool,
     allocates: bool,
+    /// It makes a number of a pointer.
+    addresses: bool,
     /// It is compiled apart, so that only its name is known.
     apart: bool,
 }
@@ -44,6 +48,8 @@ struct Node<'tcx> {
     /// The deepest nest of its own loops.
     depth: u32,
     calls: Vec<Call<'tcx>>,
+    /// Functions that it hands on, which may be called by a pointer.
+    hands_on: Vec<Instance<'tcx>>,
     /// Of a function of the program: what is refused in it.
     own: Vec<(&'static str, String, Span)>,
 }
@@ -68,7 +74,14 @@ pub fn judge(tcx: TyCtxt<'_>, told: &Told, told_loops: bool) -> (Vec<Refusal>, u
         }
     }
     let mut next = 0;
-    while let Some(instance) = graph.order.get(next).copied() {
+    loop {
+        let Some(instance) = graph.order.get(next).copied() else {
+            // Behind a static, functions are found by the code generator alone.
+            if told.forbids("indirect-calls") || !graph.add_rest() {
+                break;
+            }
+            continue;
+        };
         next += 1;
         if next > NODES {
             let construct =
@@ -121,12 +134,47 @@ impl<'tcx> Graph<'_, 'tcx> {
         }
     }
 
+    /// Adds what the code generator will make, and nothing has led to. Whether there was any.
+    fn add_rest(&mut self) -> bool {
+        let before = self.order.len();
+        for unit in self.tcx.collect_and_partition_mono_items(()).codegen_units {
+            for item in unit.items().keys() {
+                if let MonoItem::Fn(instance) = item {
+                    self.add(*instance);
+                }
+            }
+        }
+        self.order.len() > before
+    }
+
     fn read(&mut self, instance: Instance<'tcx>) {
-        let node = self.node(instance);
+        let mut node = self.node(instance);
+        node.hands_on = self.handed_on(instance);
         for call in &node.calls {
             self.add(call.to);
         }
+        for to in &node.hands_on {
+            self.add(*to);
+        }
         self.nodes.insert(instance, node);
+    }
+
+    /// What a function hands on, as the code generator will see it: functions behind pointers, trait objects and
+    /// constants. Where calls by pointers are forbidden, nothing calls them.
+    fn handed_on(&self, instance: Instance<'tcx>) -> Vec<Instance<'tcx>> {
+        let has_text = self.unread(instance).is_none();
+        if !has_text || self.told.forbids("indirect-calls") {
+            return Vec::new();
+        }
+        let used = self
+            .tcx
+            .items_of_instance((instance, CollectionMode::UsedItems));
+        let used = used.map_or(&[][..], |(used, _)| used);
+        let functions = used.iter().filter_map(|item| match item.node {
+            MonoItem::Fn(to) => Some(to),
+            _ => None,
+        });
+        functions.collect()
     }
 
     /// What a function without a text that could be read does.
@@ -172,6 +220,9 @@ impl<'tcx> Graph<'_, 'tcx> {
             node.does.outermost = loops.outermost;
             node.depth = loops.around.values().copied().max().unwrap_or(0);
         }
+        if whose == Whose::Library && self.told.forbids("raw-pointers") {
+            node.does.addresses = addresses::told(tcx, instance, body, &reached);
+        }
         if whose == Whose::Author {
             node.own = closed::judge(tcx, self.told, instance, body);
             let uncounted = uncounted(body, &reached).into_iter();
@@ -211,38 +262,10 @@ impl<'tcx> Graph<'_, 'tcx> {
             };
             let span = terminator.source_info.span;
             match &terminator.kind {
-                TerminatorKind::Call {
-                    func,
-                    args,
-                    fn_span,
-                    ..
-                } => {
-                    self.call(
-                        instance,
-                        body,
-                        func,
-                        args,
-                        (span, *fn_span),
-                        depth,
-                        whose,
-                        &mut node,
-                    );
-                }
-                TerminatorKind::TailCall {
-                    func,
-                    args,
-                    fn_span,
-                } => {
-                    self.call(
-                        instance,
-                        body,
-                        func,
-                        args,
-                        (span, *fn_span),
-                        depth,
-                        whose,
-                        &mut node,
-                    );
+                TerminatorKind::Call { func, fn_span, .. }
+                | TerminatorKind::TailCall { func, fn_span, .. } => {
+                    let spans = (span, *fn_span);
+                    self.call(instance, body, func, spans, depth, whose, &mut node);
                 }
                 TerminatorKind::Drop { place, .. } => {
                     let ty = self.filled(instance, place.ty(body, tcx).ty);
@@ -384,7 +407,6 @@ impl<'tcx> Graph<'_, 'tcx> {
         instance: Instance<'tcx>,
         body: &Body<'tcx>,
         func: &Operand<'tcx>,
-        _: &[Spanned<Operand<'tcx>>],
         (span, function_span): (Span, Span),
         depth: u32,
         whose: Whose,
@@ -445,8 +467,10 @@ impl<'tcx> Graph<'_, 'tcx> {
             does.panics |= node.does.panics;
             does.indirect |= node.does.indirect;
             does.allocates |= node.does.allocates;
+            does.addresses |= node.does.addresses;
             does.apart |= node.does.apart;
             left.extend(node.calls.iter().map(|call| call.to));
+            left.extend(&node.hands_on);
         }
         known.insert(instance, does);
         does
@@ -514,6 +538,13 @@ impl<'tcx> Graph<'_, 'tcx> {
                     refuse(
                         "allocation",
                         format!("{name}, which takes memory"),
+                        call.span,
+                    );
+                }
+                if forbids("raw-pointers") && does.addresses {
+                    refuse(
+                        "raw-pointers",
+                        format!("{name}, which tells an address"),
                         call.span,
                     );
                 }

@@ -1,6 +1,6 @@
 //! Ways back: within a function, and among functions.
 
-use crate::counted::is_mark;
+use crate::counted::{is_mark, made};
 use rustc_data_structures::fx::FxHashSet;
 use rustc_index::bit_set::DenseBitSet;
 use rustc_middle::mir::{BasicBlock, Body};
@@ -52,32 +52,66 @@ pub fn components(next: &[Vec<usize>]) -> Vec<usize> {
     component
 }
 
-/// Where a function comes back without meeting a mark.
+/// Where a function may come back without end.
+///
+/// A mark is met as often as its iterator has rounds, until another iterator takes that one's place. So among blocks that
+/// come back to each other, a mark counts if none of them makes its iterator. Without the marks that count, what still
+/// comes back is looked at in the same way. So a counted loop within a loop counts for itself alone.
 pub fn uncounted(body: &Body<'_>, reached: &DenseBitSet<BasicBlock>) -> Vec<Span> {
     let mut next = vec![Vec::new(); body.basic_blocks.len()];
+    let mut marks = BTreeMap::new();
     for (from, data) in body.basic_blocks.iter_enumerated() {
-        if reached.contains(from) && !is_mark(data) {
-            next[from.as_usize()] = data
-                .terminator()
-                .successors()
-                .map(BasicBlock::as_usize)
-                .collect();
+        if !reached.contains(from) {
+            continue;
+        }
+        let successors = data.terminator().successors();
+        next[from.as_usize()] = successors.map(BasicBlock::as_usize).collect();
+        if is_mark(data)
+            && let Some(made) = made(body, from)
+        {
+            marks.insert(from.as_usize(), made);
         }
     }
-    let component = components(&next);
-    let mut heads = BTreeMap::new();
-    for (from, next) in next.iter().enumerate() {
-        if next.iter().any(|to| component[*to] == component[from]) {
-            heads.entry(component[from]).or_insert(from);
+    let mut heads = Vec::new();
+    let mut inside: FxHashSet<usize> = (0..next.len()).collect();
+    while !inside.is_empty() {
+        let within: Vec<Vec<usize>> = next
+            .iter()
+            .enumerate()
+            .map(|(from, next)| match inside.contains(&from) {
+                true => next
+                    .iter()
+                    .copied()
+                    .filter(|to| inside.contains(to))
+                    .collect(),
+                false => Vec::new(),
+            })
+            .collect();
+        let component = components(&within);
+        let mut cyclic: BTreeMap<usize, FxHashSet<usize>> = BTreeMap::new();
+        for (from, next) in within.iter().enumerate() {
+            if next.iter().any(|to| component[*to] == component[from]) {
+                cyclic.entry(component[from]).or_default().insert(from);
+            }
+        }
+        inside.clear();
+        for blocks in cyclic.into_values() {
+            let counts = |at: &usize| marks.get(at).is_some_and(|made| !blocks.contains(made));
+            if blocks.iter().any(counts) {
+                inside.extend(blocks.iter().copied().filter(|at| !counts(at)));
+            } else {
+                heads.extend(blocks.iter().min());
+            }
         }
     }
+    heads.sort_unstable();
     let span = |at| {
         body.basic_blocks[BasicBlock::from_usize(at)]
             .terminator()
             .source_info
             .span
     };
-    heads.into_values().map(span).collect()
+    heads.into_iter().map(span).collect()
 }
 
 /// The loops of a function.

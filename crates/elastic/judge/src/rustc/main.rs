@@ -24,6 +24,7 @@ extern crate rustc_middle;
 extern crate rustc_session;
 extern crate rustc_span;
 
+mod addresses;
 mod closed;
 mod counted;
 mod entries;

@@ -1,5 +1,6 @@
 //! What the typed tree says: names of others, types that no word shows, and conversions that nobody writes.
 
+use crate::addresses::is_raw;
 use crate::places::{is_of_others, refusal};
 use crate::told::{Refusal, Told};
 use rustc_hir as hir;
@@ -91,7 +92,7 @@ impl<'tcx> Judge<'_, 'tcx> {
                 ty::Dynamic(..) if self.told.forbids("trait-objects") => {
                     self.refuse("trait-objects", format!("a value of type `{part}`"), span);
                 }
-                ty::RawPtr(..) if self.told.forbids("raw-pointers") => {
+                _ if self.told.forbids("raw-pointers") && is_raw(self.tcx, part) => {
                     self.refuse("raw-pointers", format!("a value of type `{part}`"), span);
                 }
                 _ => {}
