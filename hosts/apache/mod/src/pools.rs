@@ -1,5 +1,5 @@
-//! Pools and parts of requests that modules make and end themselves. What is ended must not be in use: nobody ends a pool that the
-//! core is about to end, or a request that the core works on.
+//! Pools and parts of requests that modules make and end themselves. Nobody ends a pool that the core is about to end, or a
+//! request that the core works on.
 //!
 //! ```text
 //!   core or module ends a pool ──► our function, before any other of the pool ──► the module cannot end it any more

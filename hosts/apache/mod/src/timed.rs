@@ -41,8 +41,8 @@ extern "C" fn ring(number: u64) {
     RINGS.set(before);
 }
 
-/// The request ends here. So a timer's function alone may call it, for its own request, when the call is over in which the request
-/// was suspended: that one holds the request's lock.
+/// The request ends here, so a timer's function alone may call it, for its own request. The call in which the request was suspended
+/// must be over: it holds the request's lock.
 pub(crate) extern "C" fn ap_process_request_after_handler(r: u64) -> u64 {
     mediate(|frame| {
         if r == 0 || RINGS.get() != r || !frame.has_request(r) {
