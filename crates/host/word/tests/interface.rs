@@ -7,11 +7,12 @@
 mod support;
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
-use mullion_word::runtime::{Domain, Effect, FunctionPolicy, Host, Policy, Size};
+use mullion_word::runtime::{Domain, Effect, FunctionPolicy, Host, Note, Policy, Size};
+use mullion_word_policy::{File, Interface, Learned};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 
 fn example(name: &str) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let module = make(directory.path());
             reports_have_lines(&module);
+            what_is_learnt_names_types(&module);
             gdb_names_functions_and_lines_of_a_module(directory.path(), &module);
             the_example_in_c_is_content(directory.path(), &module);
             grants_from_c_allocate_nothing(directory.path(), &module);
@@ -172,6 +174,7 @@ fn reports_have_lines(module: &Path) {
         assert!(report.function.starts_with("total+"), "{report}");
         domain.restart().expect("nobody is in it");
     }
+    says_what_it_was(&domain);
     assert_eq!(function::<Number>(&domain, "told")(1), 0);
     let report = domain.take_report().expect("a report");
     let found = report.line.clone().unwrap_or_default();
@@ -182,6 +185,59 @@ fn reports_have_lines(module: &Path) {
         "{report}"
     );
     assert!(report.to_string().contains(&found), "{report}");
+}
+
+/// A refused access by type and member, with a line of policy that allows it.
+fn says_what_it_was(domain: &Domain) {
+    let (items, mut summary) = ([1i64; 4], [0i64; 2]);
+    let total: Total = function(domain, "total");
+    total(items.as_ptr(), 1, summary.as_mut_ptr());
+    let report = domain.take_report().expect("a report");
+    domain.restart().expect("nobody is in it");
+    let field = report.field.clone().expect("a parameter points to it");
+    assert_eq!(
+        (field.member.as_str(), field.bytes),
+        ("total", 16),
+        "{report}"
+    );
+    assert_eq!(
+        (field.variable.as_str(), field.parameter),
+        ("summary", Some(2))
+    );
+    assert!(field.of.contains("summary"), "{report}");
+    let line = "export.total.effects = [\"inout(2, 16)\"]";
+    assert_eq!(report.allow.as_deref(), Some(line), "{report}");
+    let said = report.to_string();
+    assert!(said.contains("`total` of") && said.contains(line), "{said}");
+    // The line is one that a policy may have, and with it the call goes.
+    let file = File::parse(&format!("module = \"m\"\n{line}\n")).expect("a policy");
+    assert_eq!(file.exports["total"].call.effects.len(), 1);
+}
+
+/// A module that learns has each access told by type and member, and the line that would lend the argument.
+fn what_is_learnt_names_types(module: &Path) {
+    let module = mullion_word::read(module).expect("a module");
+    let host = Host::new().expect("Linux, with address space");
+    let learned = Arc::new(Mutex::new(Learned::default()));
+    let hook = Arc::clone(&learned);
+    let hook = move |note: &Note<'_>| hook.lock().expect("nobody panics").note(note, None);
+    // SAFETY: nothing is at stake here.
+    let domain = unsafe { host.learn(&module, Policy::new().allocators(), hook) };
+    let domain = domain.expect("a domain");
+    let (items, mut summary) = ([1i64; 4], [0i64; 2]);
+    let total: Total = function(&domain, "total");
+    assert_eq!(total(items.as_ptr(), 2, summary.as_mut_ptr()), 2);
+    let interface = Interface::new(&[]);
+    let learned = learned.lock().expect("nobody panics");
+    let text = learned.policy(&File::default(), &interface, &mut |_| None);
+    for wanted in [
+        // One check serves both members, and is told by its first byte.
+        "writes 16 bytes, memory of the host, `total` of",
+        "export.total.effects = [\"in(0, 32)\", \"inout(2, 16)\"]",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is not in\n{text}");
+    }
+    domain.unload().expect("nobody is in it");
 }
 
 /// What gdb runs.
