@@ -40,6 +40,9 @@ fn main() -> ExitCode {
             let module = make(directory.path());
             reports_have_lines(&module);
             what_is_learnt_names_types(&module);
+            members_are_named_at_other_levels(directory.path());
+            members_are_named_in_cpp(directory.path());
+            exceptions_are_refused_in_one_line();
             gdb_names_functions_and_lines_of_a_module(directory.path(), &module);
             the_example_in_c_is_content(directory.path(), &module);
             grants_from_c_allocate_nothing(directory.path(), &module);
@@ -62,16 +65,16 @@ fn run(command: &mut Command) -> String {
 
 fn make(directory: &Path) -> PathBuf {
     let module = directory.join("module.so");
-    let mut line: Vec<OsString> = ["--wall=word", "-g", "-O1"].map(OsString::from).into();
-    line.extend([
-        example("module.c").into(),
-        "-o".into(),
-        module.clone().into(),
-    ]);
-    let arguments = Arguments::parse(&line).expect("a good command line");
-    let compiled = compile(Language::C, &arguments).expect("a compiler");
-    assert_eq!(compiled.code, 0);
+    build(Language::C, "-O1", &example("module.c"), &module);
     module
+}
+
+fn build(language: Language, level: &str, source: &Path, module: &Path) {
+    let mut line: Vec<OsString> = ["--wall=word", "-g", level].map(OsString::from).into();
+    line.extend([source.into(), "-o".into(), module.into()]);
+    let arguments = Arguments::parse(&line).expect("a good command line");
+    let compiled = compile(language, &arguments).expect("a compiler");
+    assert_eq!(compiled.code, 0);
 }
 
 fn the_example_in_c_is_content(directory: &Path, module: &Path) {
@@ -212,6 +215,84 @@ fn says_what_it_was(domain: &Domain) {
     // The line is one that a policy may have, and with it the call goes.
     let file = File::parse(&format!("module = \"m\"\n{line}\n")).expect("a policy");
     assert_eq!(file.exports["total"].call.effects.len(), 1);
+}
+
+/// With more optimisation as with little. Without any, variables lie in memory, which is not looked at: the line is told alone.
+fn members_are_named_at_other_levels(directory: &Path) {
+    for level in ["-O0", "-O2"] {
+        let module = directory.join("level.so");
+        build(Language::C, level, &example("module.c"), &module);
+        let domain = load(&module);
+        if level == "-O2" {
+            says_what_it_was(&domain);
+        } else {
+            let (items, mut summary) = ([1i64; 4], [0i64; 2]);
+            let total: Total = function(&domain, "total");
+            total(items.as_ptr(), 1, summary.as_mut_ptr());
+            let report = domain.take_report().expect("a report");
+            assert_eq!(report.field, None, "{report}");
+            let found = report.line.clone().unwrap_or_default();
+            assert!(
+                found.ends_with(&line_of("summary->total = sum")),
+                "{report}"
+            );
+            let allow = report.allow.unwrap_or_default();
+            assert!(
+                allow.starts_with("export.total.effects = [\"inout(PARAMETER"),
+                "{allow}"
+            );
+        }
+    }
+}
+
+/// A reference of C++ to a class with a base.
+fn members_are_named_in_cpp(directory: &Path) {
+    let (source, module) = (directory.join("shape.cc"), directory.join("shape.so"));
+    let text = "struct Named { const char *name; };
+        struct Point { int x, y; };
+        struct Shape : Named { Point at[2]; };
+        extern \"C\" long turn(Shape &shape, long by) { shape.at[1].y = int(by); return by; }\n";
+    std::fs::write(&source, text).expect("a file");
+    build(Language::Cxx, "-O2", &source, &module);
+    let module = mullion_word::read(&module).expect("a module");
+    let host = Host::new().expect("Linux, with address space");
+    let domain = host.load(&module, Policy::new().allocators());
+    let domain = domain.expect("a domain");
+    let mut shape = [0u64; 3];
+    let turn: extern "C" fn(*mut u64, i64) -> i64 = function(&domain, "turn");
+    turn(shape.as_mut_ptr(), 7);
+    let report = domain.take_report().expect("a report");
+    let field = report.field.clone().expect("a parameter refers to it");
+    let (member, of) = (field.member.as_str(), field.of.as_str());
+    assert_eq!((member, of), ("at[1].y", "Shape"), "{report}");
+    let line = "export.turn.effects = [\"inout(0, 24)\"]";
+    assert_eq!(report.allow.as_deref(), Some(line), "{report}");
+    assert_eq!(shape, [0; 3], "it was refused");
+}
+
+/// gcc says where code throws that it wants `-fexceptions`. Whoever gives it then reads why there are none.
+fn exceptions_are_refused_in_one_line() {
+    let compiled = |language, options: &[&str]| {
+        let mut line: Vec<OsString> = vec!["--wall=word".into(), "-fsyntax-only".into()];
+        line.extend(options.iter().map(OsString::from));
+        line.push(example("module.c").into());
+        let arguments = Arguments::parse(&line).expect("a good command line");
+        compile(language, &arguments).map(|compiled| compiled.code)
+    };
+    let refused = compiled(Language::Cxx, &["-fexceptions"]).expect_err("there are none");
+    let said = refused.to_string();
+    assert!(
+        said.starts_with("-fexceptions: there are no exceptions"),
+        "{said}"
+    );
+    assert!(!said.contains('\n'), "{said}");
+    // C does not throw, and who takes it back does not ask for it.
+    assert_eq!(
+        compiled(Language::C, &["-fexceptions"]).expect("content"),
+        0
+    );
+    let taken_back = ["-x", "c", "-fexceptions", "-fno-exceptions"];
+    assert_eq!(compiled(Language::Cxx, &taken_back).expect("content"), 0);
 }
 
 /// A module that learns has each access told by type and member, and the line that would lend the argument.
