@@ -7,12 +7,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The sections that are looked for.
-const WANTED: [&str; 11] = [
+const WANTED: [&str; 13] = [
     ".debug_abbrev",
     ".debug_addr",
     ".debug_info",
     ".debug_line",
     ".debug_line_str",
+    ".debug_loc",
+    ".debug_loclists",
     ".debug_ranges",
     ".debug_rnglists",
     ".debug_str",

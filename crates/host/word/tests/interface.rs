@@ -7,11 +7,12 @@
 mod support;
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
-use mullion_word::runtime::{Domain, Effect, FunctionPolicy, Host, Policy, Size};
+use mullion_word::runtime::{Domain, Effect, FunctionPolicy, Host, Note, Policy, Size};
+use mullion_word_policy::{File, Interface, Learned};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 
 fn example(name: &str) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -38,6 +39,10 @@ fn main() -> ExitCode {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let module = make(directory.path());
             reports_have_lines(&module);
+            what_is_learnt_names_types(&module);
+            members_are_named_at_other_levels(directory.path());
+            members_are_named_in_cpp(directory.path());
+            exceptions_are_refused_in_one_line();
             gdb_names_functions_and_lines_of_a_module(directory.path(), &module);
             the_example_in_c_is_content(directory.path(), &module);
             grants_from_c_allocate_nothing(directory.path(), &module);
@@ -60,16 +65,16 @@ fn run(command: &mut Command) -> String {
 
 fn make(directory: &Path) -> PathBuf {
     let module = directory.join("module.so");
-    let mut line: Vec<OsString> = ["--wall=word", "-g", "-O1"].map(OsString::from).into();
-    line.extend([
-        example("module.c").into(),
-        "-o".into(),
-        module.clone().into(),
-    ]);
-    let arguments = Arguments::parse(&line).expect("a good command line");
-    let compiled = compile(Language::C, &arguments).expect("a compiler");
-    assert_eq!(compiled.code, 0);
+    build(Language::C, "-O1", &example("module.c"), &module);
     module
+}
+
+fn build(language: Language, level: &str, source: &Path, module: &Path) {
+    let mut line: Vec<OsString> = ["--wall=word", "-g", level].map(OsString::from).into();
+    line.extend([source.into(), "-o".into(), module.into()]);
+    let arguments = Arguments::parse(&line).expect("a good command line");
+    let compiled = compile(language, &arguments).expect("a compiler");
+    assert_eq!(compiled.code, 0);
 }
 
 fn the_example_in_c_is_content(directory: &Path, module: &Path) {
@@ -172,6 +177,7 @@ fn reports_have_lines(module: &Path) {
         assert!(report.function.starts_with("total+"), "{report}");
         domain.restart().expect("nobody is in it");
     }
+    says_what_it_was(&domain);
     assert_eq!(function::<Number>(&domain, "told")(1), 0);
     let report = domain.take_report().expect("a report");
     let found = report.line.clone().unwrap_or_default();
@@ -182,6 +188,137 @@ fn reports_have_lines(module: &Path) {
         "{report}"
     );
     assert!(report.to_string().contains(&found), "{report}");
+}
+
+/// A refused access by type and member, with a line of policy that allows it.
+fn says_what_it_was(domain: &Domain) {
+    let (items, mut summary) = ([1i64; 4], [0i64; 2]);
+    let total: Total = function(domain, "total");
+    total(items.as_ptr(), 1, summary.as_mut_ptr());
+    let report = domain.take_report().expect("a report");
+    domain.restart().expect("nobody is in it");
+    let field = report.field.clone().expect("a parameter points to it");
+    assert_eq!(
+        (field.member.as_str(), field.bytes),
+        ("total", 16),
+        "{report}"
+    );
+    assert_eq!(
+        (field.variable.as_str(), field.parameter),
+        ("summary", Some(2))
+    );
+    assert!(field.of.contains("summary"), "{report}");
+    let line = "export.total.effects = [\"inout(2, 16)\"]";
+    assert_eq!(report.allow.as_deref(), Some(line), "{report}");
+    let said = report.to_string();
+    assert!(said.contains("`total` of") && said.contains(line), "{said}");
+    // The line is one that a policy may have, and with it the call goes.
+    let file = File::parse(&format!("module = \"m\"\n{line}\n")).expect("a policy");
+    assert_eq!(file.exports["total"].call.effects.len(), 1);
+}
+
+/// With more optimisation as with little. Without any, variables lie in memory, which is not looked at: the line is told alone.
+fn members_are_named_at_other_levels(directory: &Path) {
+    for level in ["-O0", "-O2"] {
+        let module = directory.join("level.so");
+        build(Language::C, level, &example("module.c"), &module);
+        let domain = load(&module);
+        if level == "-O2" {
+            says_what_it_was(&domain);
+        } else {
+            let (items, mut summary) = ([1i64; 4], [0i64; 2]);
+            let total: Total = function(&domain, "total");
+            total(items.as_ptr(), 1, summary.as_mut_ptr());
+            let report = domain.take_report().expect("a report");
+            assert_eq!(report.field, None, "{report}");
+            let found = report.line.clone().unwrap_or_default();
+            assert!(
+                found.ends_with(&line_of("summary->total = sum")),
+                "{report}"
+            );
+            let allow = report.allow.unwrap_or_default();
+            assert!(
+                allow.starts_with("export.total.effects = [\"inout(PARAMETER"),
+                "{allow}"
+            );
+        }
+    }
+}
+
+/// A reference of C++ to a class with a base.
+fn members_are_named_in_cpp(directory: &Path) {
+    let (source, module) = (directory.join("shape.cc"), directory.join("shape.so"));
+    let text = "struct Named { const char *name; };
+        struct Point { int x, y; };
+        struct Shape : Named { Point at[2]; };
+        extern \"C\" long turn(Shape &shape, long by) { shape.at[1].y = int(by); return by; }\n";
+    std::fs::write(&source, text).expect("a file");
+    build(Language::Cxx, "-O2", &source, &module);
+    let module = mullion_word::read(&module).expect("a module");
+    let host = Host::new().expect("Linux, with address space");
+    let domain = host.load(&module, Policy::new().allocators());
+    let domain = domain.expect("a domain");
+    let mut shape = [0u64; 3];
+    let turn: extern "C" fn(*mut u64, i64) -> i64 = function(&domain, "turn");
+    turn(shape.as_mut_ptr(), 7);
+    let report = domain.take_report().expect("a report");
+    let field = report.field.clone().expect("a parameter refers to it");
+    let (member, of) = (field.member.as_str(), field.of.as_str());
+    assert_eq!((member, of), ("at[1].y", "Shape"), "{report}");
+    let line = "export.turn.effects = [\"inout(0, 24)\"]";
+    assert_eq!(report.allow.as_deref(), Some(line), "{report}");
+    assert_eq!(shape, [0; 3], "it was refused");
+}
+
+/// gcc says where code throws that it wants `-fexceptions`. Whoever gives it then reads why there are none.
+fn exceptions_are_refused_in_one_line() {
+    let compiled = |language, options: &[&str]| {
+        let mut line: Vec<OsString> = vec!["--wall=word".into(), "-fsyntax-only".into()];
+        line.extend(options.iter().map(OsString::from));
+        line.push(example("module.c").into());
+        let arguments = Arguments::parse(&line).expect("a good command line");
+        compile(language, &arguments).map(|compiled| compiled.code)
+    };
+    let refused = compiled(Language::Cxx, &["-fexceptions"]).expect_err("there are none");
+    let said = refused.to_string();
+    assert!(
+        said.starts_with("-fexceptions: there are no exceptions"),
+        "{said}"
+    );
+    assert!(!said.contains('\n'), "{said}");
+    // C does not throw, and who takes it back does not ask for it.
+    assert_eq!(
+        compiled(Language::C, &["-fexceptions"]).expect("content"),
+        0
+    );
+    let taken_back = ["-x", "c", "-fexceptions", "-fno-exceptions"];
+    assert_eq!(compiled(Language::Cxx, &taken_back).expect("content"), 0);
+}
+
+/// A module that learns has each access told by type and member, and the line that would lend the argument.
+fn what_is_learnt_names_types(module: &Path) {
+    let module = mullion_word::read(module).expect("a module");
+    let host = Host::new().expect("Linux, with address space");
+    let learned = Arc::new(Mutex::new(Learned::default()));
+    let hook = Arc::clone(&learned);
+    let hook = move |note: &Note<'_>| hook.lock().expect("nobody panics").note(note, None);
+    // SAFETY: nothing is at stake here.
+    let domain = unsafe { host.learn(&module, Policy::new().allocators(), hook) };
+    let domain = domain.expect("a domain");
+    let (items, mut summary) = ([1i64; 4], [0i64; 2]);
+    let total: Total = function(&domain, "total");
+    assert_eq!(total(items.as_ptr(), 2, summary.as_mut_ptr()), 2);
+    let interface = Interface::new(&[]);
+    let learned = learned.lock().expect("nobody panics");
+    let text = learned.policy(&File::default(), &interface, &mut |_| None);
+    for wanted in [
+        // One check serves both members, and is told by its first byte.
+        "writes 16 bytes, memory of the host, `total` of",
+        "export.total.effects = [\"in(0, 32)\", \"inout(2, 16)\"]",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is not in\n{text}");
+    }
+    domain.unload().expect("nobody is in it");
 }
 
 /// What gdb runs.

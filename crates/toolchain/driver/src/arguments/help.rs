@@ -57,8 +57,8 @@ by autoconf start what they build and have it write a file:
 
   MULLION_RUN=\"--dir .::/\" CC=\"mullion cc\" ./configure && make
 
-Not possible behind the word wall: exceptions (-fno-exceptions is always given), setjmp,
--static, names of imported functions of more than 63 bytes. configure takes it for a
+Not possible behind the word wall: exceptions (c++ refuses -fexceptions), -static,
+names of imported functions of more than 63 bytes. configure takes it for a
 cross compiler (--host), since a module is no program.
 
 -shared makes an object that later links take into the image, as a whole, where they
