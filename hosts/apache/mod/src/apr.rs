@@ -15,6 +15,11 @@ unsafe extern "C" {
     ) -> c_int;
     pub(crate) fn apr_pool_clear(pool: u64);
     pub(crate) fn apr_pool_destroy(pool: u64);
+    pub(crate) fn apr_pool_parent_get(pool: u64) -> u64;
+    pub(crate) fn apr_pool_pre_cleanup_register(pool: u64, data: u64, act: usize);
+    pub(crate) fn apr_pool_cleanup_kill(pool: u64, data: u64, act: usize);
+    pub(crate) fn apr_thread_mutex_trylock(mutex: u64) -> c_int;
+    pub(crate) fn apr_thread_mutex_unlock(mutex: u64) -> c_int;
     pub(crate) fn apr_pool_cleanup_register(pool: u64, data: u64, plain: usize, child: usize);
     pub(crate) fn apr_pool_cleanup_null(data: u64) -> c_int;
     pub(crate) fn apr_psprintf(pool: u64, format: u64, ...) -> u64;

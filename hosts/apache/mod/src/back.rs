@@ -79,6 +79,12 @@ fn nothing() -> Option<usize> {
 
 /// What stands for a function that was seen to be the module's, or that is ours.
 pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) -> Answer<u64> {
+    if kind.given.len() > 6 && !walled.is_wide {
+        return Err(format!(
+            "{}: the module's file does not name this kind of function, which has words on the stack",
+            kind.name
+        ));
+    }
     let mut known = lock(&KNOWN);
     let known = known.get_or_insert_with(HashMap::new);
     let key = (std::ptr::from_ref(walled) as usize, function, kind.name);
@@ -130,7 +136,7 @@ fn sourced(frame: &Frame) -> impl Iterator<Item = u64> {
 #[inline(never)]
 extern "C" fn call(place: usize, arguments: &[u64; WIDE]) -> u64 {
     match SLOTS.get(place).and_then(OnceLock::get) {
-        Some(slot) => slot.call(*arguments),
+        Some(slot) => slot.call(arguments),
         None => 0,
     }
 }
@@ -153,9 +159,9 @@ impl Slot {
         answer.unwrap_or_else(|| self.error(&format!("mullion: {why}")))
     }
 
-    fn call(&self, arguments: [u64; WIDE]) -> u64 {
-        let walled = self.walled;
-        if let Some(answer) = stopped::before(walled, self.kind, &arguments) {
+    fn call(&self, arguments: &[u64; WIDE]) -> u64 {
+        let (walled, kind) = (self.walled, self.kind);
+        if let Some(answer) = stopped::before(walled, kind, arguments) {
             return answer;
         }
         // A few calls stand for all: clocks cost.
@@ -165,33 +171,20 @@ impl Slot {
             .is_multiple_of(TIMED)
             .then(Instant::now);
         if walled.domain.is_ended() && !walled.revive() {
-            return self.ended(&arguments, &format!("{} was stopped", walled.name));
+            return self.ended(arguments, &format!("{} was stopped", walled.name));
         }
-        let mut roots = [Root::None; 6];
-        let mut last = 0;
-        for (given, value) in self.kind.given.iter().zip(arguments) {
-            let root = match given {
-                _ if value == 0 => continue,
-                Given::Any | Given::Copy | Given::Out(_) | Given::OutAt(_) | Given::Callback(_) => {
-                    continue;
+        let fill = |roots: &mut [Root; 6]| {
+            let mut places = roots.iter_mut();
+            for at in &kind.roots {
+                let value = arguments[*at];
+                if value != 0
+                    && let Some(place) = places.next()
+                {
+                    *place = kind.given[*at].root(value);
                 }
-                Given::Pool => Root::Pool(value),
-                Given::Request => Root::Request(value),
-                Given::Connection => Root::Connection(value),
-                Given::Server => Root::Server(value),
-                Given::Filter => Root::Filter(value),
-                Given::Brigade => Root::Brigade(value),
-                Given::Table => Root::Table(value),
-                Given::Command => Root::Command(value),
-                Given::Thing => Root::Thing(value),
-                Given::Balancer => Root::Balancer(value),
-            };
-            if let Some(place) = roots.get_mut(last) {
-                *place = root;
-                last += 1;
             }
-        }
-        let result = Frame::enter(walled, roots, |frame| {
+        };
+        let result = Frame::enter(walled, fill, |frame| {
             let result = match self.granted(frame, arguments) {
                 Ok(result) if !walled.domain.is_ended() => Ok(result),
                 Ok(_) => Err(walled.tell()),
@@ -204,7 +197,7 @@ impl Slot {
             walled.settle(std::ptr::from_ref(frame) as usize, result.is_err());
             result
         });
-        let result = result.unwrap_or_else(|why| self.ended(&arguments, &why));
+        let result = result.unwrap_or_else(|why| self.ended(arguments, &why));
         if let Some(begun) = begun {
             let time = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             walled.time.add(time.saturating_mul(TIMED));
@@ -212,7 +205,50 @@ impl Slot {
         result
     }
 
-    fn granted(&self, frame: &Frame, arguments: [u64; WIDE]) -> Answer<u64> {
+    /// Calls the module with what its frame gives it.
+    fn granted(&self, frame: &Frame, arguments: &[u64; WIDE]) -> Answer<u64> {
+        if self.kind.is_seen_to {
+            return self.seen_to(frame, *arguments);
+        }
+        let walled = self.walled;
+        if walled.was_written.load(Ordering::Relaxed) {
+            for root in &frame.roots {
+                walled.touch(frame, *root)?;
+            }
+        }
+        walled.begin_words(frame);
+        let result = self.invoke(arguments);
+        walled.exchange(frame)?;
+        self.looked_at(result)
+    }
+
+    /// Through the gate.
+    #[inline]
+    fn invoke(&self, arguments: &[u64; WIDE]) -> u64 {
+        if self.kind.given.len() > 6 {
+            // SAFETY: as below; the module gets so many words of its arguments on the stack (`Policy::stacked`).
+            return unsafe { slots::call_wide(self.function, arguments) };
+        }
+        let [a, b, c, d, e, f, ..] = *arguments;
+        // SAFETY: it was seen to be a gate of the module, whose text stays mapped, or it is a function of ours for six
+        // integers. A gate takes any arguments: they are numbers to the module.
+        let function = unsafe { std::mem::transmute::<u64, slots::Function>(self.function) };
+        function(a, b, c, d, e, f)
+    }
+
+    /// What the module answers.
+    #[inline]
+    fn looked_at(&self, result: u64) -> Answer<u64> {
+        match self.kind.answer == Result_::Null && result != 0 {
+            true => Err(format!(
+                "{result:#x} is answered, which the core would follow"
+            )),
+            false => Ok(result),
+        }
+    }
+
+    /// The same for a call for whose length something is granted, copied or shown.
+    fn seen_to(&self, frame: &Frame, arguments: [u64; WIDE]) -> Answer<u64> {
         let walled = self.walled;
         if self.kind.name == "register" {
             // The core has just given the module its number.
@@ -282,19 +318,8 @@ impl Slot {
             // SAFETY: the core has passed it.
             unsafe { walled.swaps.note(cmd + sources::FILE, Rule::Source, 0) };
         }
-        walled.swaps.begin();
-        let [a, b, c, d, e, f, ..] = arguments;
-        let result = match self.kind.given.len() > 6 {
-            // SAFETY: as below; the module gets so many words of its arguments on the stack (`Policy::stacked`).
-            true => unsafe { slots::call_wide(self.function, &arguments) },
-            false => {
-                // SAFETY: it was seen to be a gate of the module, whose text stays mapped, or it is a function of ours for six
-                // integers. A gate takes any arguments: they are numbers to the module.
-                let function =
-                    unsafe { std::mem::transmute::<u64, slots::Function>(self.function) };
-                function(a, b, c, d, e, f)
-            }
-        };
+        walled.begin_words(frame);
+        let result = self.invoke(&arguments);
         let exchanged = walled.exchange(frame);
         for cmd in sourced(frame) {
             walled.swaps.end(cmd + sources::FILE);
@@ -307,11 +332,6 @@ impl Slot {
             }
             ended?;
         }
-        match self.kind.answer == Result_::Null && result != 0 {
-            true => Err(format!(
-                "{result:#x} is answered, which the core would follow"
-            )),
-            false => Ok(result),
-        }
+        self.looked_at(result)
     }
 }

@@ -18,7 +18,8 @@ extern "C" fn import<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64,
 /// What all of [`IMPORTS`] do. There are as many of those as rows, so each is this call and nothing more.
 #[inline(never)]
 extern "C" fn imported(place: usize, &[a, b, c, d, e, f]: &[u64; 6]) -> u64 {
-    mediate(|frame| mediated(frame, place, [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0]))
+    let mut arguments = [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0];
+    mediate(|frame| mediated(frame, place, &mut arguments))
 }
 
 static IMPORTS: Slots = slots!(import);
@@ -45,7 +46,7 @@ extern "C" fn cross<const PLACE: usize>(
 extern "C" fn crossed(place: usize, arguments: &[u64; WIDE]) -> u64 {
     mediate(|frame| match &table().rows[place] {
         row if row.way == Way::Cross => crate::partners::cross(frame, row.name, *arguments),
-        _ => mediated(frame, place, *arguments),
+        _ => mediated(frame, place, &mut arguments.clone()),
     })
 }
 
@@ -175,9 +176,12 @@ fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
     c.map(|(_, c)| unsafe { read(c + layout::C_POOL) })
 }
 
-fn mediated(frame: &Frame, place: usize, arguments: [u64; WIDE]) -> Answer<u64> {
+fn mediated(frame: &Frame, place: usize, arguments: &mut [u64; WIDE]) -> Answer<u64> {
     let row = &table().rows[place];
     match &row.way {
+        Way::Mediated(params, _) if row.is_simple => {
+            simple(frame, (row.name, params), real(place), arguments)
+        }
         Way::Mediated(params, answer) => {
             checked(frame, row.name, params, *answer, real(place), arguments)
         }
@@ -199,6 +203,58 @@ pub(crate) fn flush(frame: &Frame, flush: u64, filter: u64) -> Option<u64> {
     real.map(|real| real as u64)
 }
 
+/// Looks at an argument that is an object; what the function gets for it.
+#[inline]
+fn look(frame: &Frame, name: &str, at: usize, param: Param, value: u64) -> Answer<u64> {
+    let walled = frame.walled;
+    match param {
+        Param::Pool => {
+            let pool = walled.pool(frame, value);
+            pool.map_err(|what| format!("{name}: {what}"))?;
+        }
+        Param::Request { null: true } if value == 0 => {}
+        Param::Request { .. } => {
+            let real = walled.shadow(frame, value);
+            return match real.map_err(|what| format!("{name}: {what}"))? {
+                Some(real) => Ok(real),
+                None => lacks(name, at, value, "request"),
+            };
+        }
+        Param::Connection { null } if !(is_connection(frame, value) || null && value == 0) => {
+            return lacks(name, at, value, "connection");
+        }
+        Param::Server { null } if !(frame.has_server(value) || null && value == 0) => {
+            return lacks(name, at, value, "server");
+        }
+        Param::Object { kind: b'x', .. } if walled.pattern(value).is_some() => {
+            return Ok(walled.pattern(value).unwrap_or(0));
+        }
+        Param::Object { kind, null } if !(has(frame, kind, value) || null && value == 0) => {
+            return lacks(name, at, value, kind_name(kind));
+        }
+        _ => {}
+    }
+    Ok(value)
+}
+
+/// Calls a function of the host that gets objects alone, as most do.
+fn simple(
+    frame: &Frame,
+    (name, params): (&str, &[Param]),
+    real: usize,
+    arguments: &mut [u64; WIDE],
+) -> Answer<u64> {
+    for (at, (param, value)) in params.iter().zip(arguments.iter_mut()).enumerate() {
+        if *param != Param::Any {
+            *value = look(frame, name, at, *param, *value)?;
+        }
+    }
+    // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
+    let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
+    let [a, b, c, d, e, f, ..] = *arguments;
+    Ok(call(a, b, c, d, e, f))
+}
+
 /// Calls a function of the host with arguments that were looked at.
 pub(crate) fn checked(
     frame: &Frame,
@@ -206,7 +262,7 @@ pub(crate) fn checked(
     params: &[Param],
     answer: Result_,
     real: usize,
-    mut arguments: [u64; WIDE],
+    arguments: &mut [u64; WIDE],
 ) -> Answer<u64> {
     let walled = frame.walled;
     let mut passing = Passing::new(frame);
@@ -229,26 +285,11 @@ pub(crate) fn checked(
         let value = arguments[at];
         match *param {
             Param::Any => {}
-            Param::Pool => walled
-                .pool(frame, value)
-                .map_err(|what| format!("{}: {what}", name))?,
-            Param::Request { null: true } if value == 0 => {}
-            Param::Request { .. } => {
-                let real = walled.shadow(frame, value);
-                match real.map_err(|what| format!("{name}: {what}"))? {
-                    Some(real) => arguments[at] = real,
-                    None => return lacks(name, at, value, "request"),
-                }
-            }
-            Param::Connection { null } => {
-                if !(is_connection(frame, value) || null && value == 0) {
-                    return lacks(name, at, value, "connection");
-                }
-            }
-            Param::Server { null } => {
-                if !(frame.has_server(value) || null && value == 0) {
-                    return lacks(name, at, value, "server");
-                }
+            Param::Pool
+            | Param::Request { .. }
+            | Param::Connection { .. }
+            | Param::Server { .. } => {
+                arguments[at] = look(frame, name, at, *param, value)?;
             }
             Param::Command => {
                 if !frame.roots.contains(&Root::Command(value)) {
@@ -268,14 +309,7 @@ pub(crate) fn checked(
                     None => return lacks(name, at, value, "way to flush"),
                 }
             }
-            Param::Object { kind: b'x', .. } if walled.pattern(value).is_some() => {
-                arguments[at] = walled.pattern(value).unwrap_or(0);
-            }
-            Param::Object { kind, null } => {
-                if !(has(frame, kind, value) || null && value == 0) {
-                    return lacks(name, at, value, kind_name(kind));
-                }
-            }
+            Param::Object { .. } => arguments[at] = look(frame, name, at, *param, value)?,
             Param::Out(bytes) if value != 0 => {
                 walled
                     .must_write(value, bytes)
@@ -334,10 +368,10 @@ pub(crate) fn checked(
     if let Some((at, bytes)) = &mut long {
         (arguments[*at], counted) = (bytes as *mut u64 as u64, arguments[*at]);
     }
-    let [a, b, c, d, e, f, ..] = arguments;
+    let [a, b, c, d, e, f, ..] = *arguments;
     let result = match params.len() > 6 {
         // SAFETY: it is httpd's or a module's function of this name, with arguments that were looked at above.
-        true => unsafe { slots::call_wide(real as u64, &arguments) },
+        true => unsafe { slots::call_wide(real as u64, arguments) },
         false => {
             // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
             let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
@@ -349,7 +383,7 @@ pub(crate) fn checked(
         // SAFETY: the module may write there, as was looked at.
         unsafe { (counted as *mut u64).write(bytes) };
     }
-    let pool = || pool_of(params, &arguments);
+    let pool = || pool_of(params, arguments);
     if has_rings {
         passing.end()?;
     }
@@ -400,7 +434,8 @@ pub(crate) fn checked(
             if result != 0 {
                 // SAFETY: the core has made it.
                 let pool = unsafe { read(result + layout::R_POOL) };
-                walled.know(frame, None, pool, b'p')?;
+                // The module uses the pool, and ends it with the request alone (`pools.rs`).
+                walled.know(frame, None, pool, crate::pools::OF_REQUEST)?;
                 walled.know(frame, Some(pool), result, b'r')?;
                 walled.touch(frame, Root::Request(result))?;
             }

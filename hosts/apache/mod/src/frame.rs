@@ -23,6 +23,29 @@ pub(crate) enum Root {
     None,
 }
 
+impl Root {
+    /// Whether it lives in a pool, or its connection does. Nearly all pools that modules pass are found by it.
+    fn is_of(&self, pool: u64) -> bool {
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
+        let of = |at: u64, offset: u64| at != 0 && unsafe { read(at + offset) } == pool;
+        // SAFETY: it is a field of a request or a filter of the core's.
+        let word = |at: u64| unsafe { read(at) };
+        match *self {
+            Root::Pool(known) => known == pool,
+            Root::Request(r) => {
+                of(r, layout::R_POOL) || of(word(r + layout::R_CONNECTION), layout::C_POOL)
+            }
+            Root::Filter(f) => {
+                of(word(f + layout::F_R), layout::R_POOL)
+                    || of(word(f + layout::F_C), layout::C_POOL)
+            }
+            Root::Connection(c) => of(c, layout::C_POOL),
+            Root::Brigade(b) => of(b, layout::B_POOL),
+            _ => false,
+        }
+    }
+}
+
 /// A call that is in a module.
 pub(crate) struct Frame {
     pub(crate) walled: &'static Walled,
@@ -44,19 +67,21 @@ pub(crate) fn now<'a>() -> Option<&'a Frame> {
 const CHAIN: usize = 32;
 
 impl Frame {
+    #[inline]
     pub(crate) fn enter<R>(
         walled: &'static Walled,
-        roots: [Root; 6],
+        fill: impl FnOnce(&mut [Root; 6]),
         call: impl FnOnce(&Frame) -> R,
     ) -> R {
         // The thread's own place is looked up once: that is a call in a library.
         NOW.with(|now| {
             let before = now.get();
-            let frame = Frame {
+            let mut frame = Frame {
                 walled,
-                roots,
+                roots: [Root::None; 6],
                 before,
             };
+            fill(&mut frame.roots);
             now.set(&raw const frame);
             let result = call(&frame);
             now.set(before);
@@ -193,6 +218,9 @@ impl Frame {
     }
 
     pub(crate) fn has_pool(&self, pool: u64) -> bool {
+        if pool != 0 && self.roots.iter().any(|root| root.is_of(pool)) {
+            return true;
+        }
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let mut given = self.all_roots().map(|root| unsafe {
             match root {

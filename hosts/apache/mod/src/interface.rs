@@ -1,5 +1,6 @@
 //! What modules may call, and how the core calls them: httpd.txt and callbacks.txt, read once.
 
+use crate::frame::Root;
 use crate::slots;
 use mullion_word_policy::{Call, File, Interface};
 use std::collections::{BTreeMap, HashMap};
@@ -40,6 +41,16 @@ pub(crate) enum Param {
 }
 
 impl Param {
+    /// Whether it is looked at alone, before the call ([`crate::call::look`]).
+    fn is_simple(&self) -> bool {
+        use Param::{Any, Connection, Object, Pool, Request, Server};
+        let is_object = matches!(
+            self,
+            Any | Pool | Request { .. } | Connection { .. } | Server { .. } | Object { .. }
+        );
+        is_object && !self.is_ring()
+    }
+
     /// Whether it has to do with buckets.
     pub(crate) fn is_ring(&self) -> bool {
         matches!(
@@ -88,6 +99,8 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     group: &'static str,
     pub(crate) way: Way,
+    /// Whether its arguments are objects alone, and nothing is written or given.
+    pub(crate) is_simple: bool,
 }
 
 /// A parameter of a module's function.
@@ -114,6 +127,43 @@ pub(crate) enum Given {
     Callback(&'static str),
 }
 
+impl Given {
+    /// Whether it says what the call may use.
+    fn is_root(&self) -> bool {
+        use Given::{Any, Callback, Copy, Out, OutAt};
+        !matches!(self, Any | Copy | Out(_) | OutAt(_) | Callback(_))
+    }
+
+    /// What an argument that is not null gives the call.
+    #[inline]
+    pub(crate) fn root(&self, value: u64) -> Root {
+        match self {
+            Given::Pool => Root::Pool(value),
+            Given::Request => Root::Request(value),
+            Given::Connection => Root::Connection(value),
+            Given::Server => Root::Server(value),
+            Given::Filter => Root::Filter(value),
+            Given::Brigade => Root::Brigade(value),
+            Given::Table => Root::Table(value),
+            Given::Command => Root::Command(value),
+            Given::Thing => Root::Thing(value),
+            Given::Balancer => Root::Balancer(value),
+            Given::Any | Given::Copy | Given::Out(_) | Given::OutAt(_) | Given::Callback(_) => {
+                Root::None
+            }
+        }
+    }
+
+    /// Whether something is granted, copied or shown for it.
+    fn is_seen_to(&self) -> bool {
+        use Given::{Brigade, Callback, Command, Copy, Out, OutAt};
+        matches!(
+            self,
+            Brigade | Callback(_) | Command | Copy | Out(_) | OutAt(_)
+        )
+    }
+}
+
 /// What an ended call leaves behind, besides what it answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ends {
@@ -131,6 +181,10 @@ pub(crate) enum Ends {
 pub(crate) struct Back {
     pub(crate) name: &'static str,
     pub(crate) given: Vec<Given>,
+    /// Arguments that say what the call may use, by their places.
+    pub(crate) roots: Vec<usize>,
+    /// Whether an argument is more than that: something is granted, copied or shown for the length of the call.
+    pub(crate) is_seen_to: bool,
     /// The same as words: for a module that calls it, its arguments are looked at.
     words: &'static str,
     pub(crate) answer: Answer,
@@ -177,9 +231,12 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 },
             });
             let error = error.trim().parse::<i64>().ok().map(|n| n as u64);
-            let given = given.collect();
+            let given: Vec<Given> = given.collect();
+            let roots = (0..given.len().min(slots::WIDE)).filter(|at| given[*at].is_root());
             let back = Back {
                 name,
+                roots: roots.collect(),
+                is_seen_to: name == "register" || given.iter().any(Given::is_seen_to),
                 given,
                 words: all.trim(),
                 answer: result(answer.trim()),
@@ -301,7 +358,19 @@ pub(crate) fn table() -> &'static Table {
             };
             table.by_name.entry(name).or_insert(table.rows.len());
             let way = way(words);
-            table.rows.push(Row { name, group, way });
+            let is_simple = match &way {
+                Way::Mediated(params, answer) => {
+                    let all = params.len() <= 6 && params.iter().all(Param::is_simple);
+                    all && *answer == Answer::Plain
+                }
+                _ => false,
+            };
+            table.rows.push(Row {
+                name,
+                group,
+                way,
+                is_simple,
+            });
         }
         table
     })

@@ -143,9 +143,8 @@ extern "C" fn read_own(real: u64, text: u64, length: u64, block: u64) -> i32 {
     if walled.domain.is_ended() && !walled.revive() {
         return GENERAL;
     }
-    let mut roots = [Root::None; 6];
-    roots[0] = Root::Request(own.r);
-    Frame::enter(walled, roots, |frame| {
+    let given = |roots: &mut [Root; 6]| roots[0] = Root::Request(own.r);
+    Frame::enter(walled, given, |frame| {
         let done = fill(own, frame, real, [text, length, block]);
         match done {
             Ok(status) if !walled.domain.is_ended() => status,

@@ -43,6 +43,7 @@ mod partners;
 mod patterns;
 mod pieces;
 mod pooled;
+mod pools;
 mod processes;
 mod quick;
 mod relocatable;
@@ -195,7 +196,8 @@ extern "C" fn register_hooks(_: u64) {
         apr::ap_hook_check_config(sort_hooks as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_post_config(watch as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_post_config(ready as *const () as usize, 0, 0, REALLY_LAST);
-        apr::ap_hook_create_request(warm::begin as *const () as usize, 0, 0, REALLY_LAST);
+        // In front of modules, which write their fields there.
+        apr::ap_hook_create_request(warm::begin as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_handler(map::answer as *const () as usize, 0, 0, MIDDLE);
         apr::ap_hook_handler(status as *const () as usize, 0, 0, MIDDLE);
         apr::ap_hook_child_init(serve as *const () as usize, 0, 0, REALLY_LAST);
@@ -217,7 +219,8 @@ unsafe fn stay() {
 }
 
 /// A child begins, before any module does something in it.
-extern "C" fn begin(_: u64, server: u64) {
+extern "C" fn begin(pool: u64, server: u64) {
+    pools::begin(pool);
     if let Err(error) = load::host() {
         apr::log(server, &error);
     }

@@ -147,12 +147,13 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
     let lowered = interface().policy(&file).map_err(|error| text(&error))?;
     let verified = verify(bytes.to_vec()).map_err(|error| text(&error))?;
     let lowered = lowered.error(ended);
-    // Functions of providers, of other modules' hooks and optional ones may have more arguments than registers.
+    // A call with words on the stack takes longer, so only modules that have such functions get them.
     let is_provider = |name: &String| {
         let others = ["apr_hook_sort_register", "apr_dynamic_fn_register"];
         name.contains("register_provider") || others.contains(&name.as_str())
     };
-    let lowered = match verified.imports().iter().any(is_provider) {
+    let is_wide = verified.imports().iter().any(is_provider) && crate::partners::has_wide(bytes);
+    let lowered = match is_wide {
         true => lowered.stacked(crate::slots::STACKED),
         false => lowered,
     };
@@ -235,6 +236,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         (
             allowed.contains_key(crate::interface::REMOVAL),
             allowed.contains_key(crate::score::LINE),
+            is_wide,
         ),
         backend_fields.collect(),
         Swaps::new(|name| allowed.contains_key(name)),

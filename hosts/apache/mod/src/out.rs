@@ -50,7 +50,7 @@ extern "C" fn called(place: usize, arguments: &[u64; WIDE]) -> u64 {
             &slot.params,
             slot.answer,
             slot.real,
-            *arguments,
+            &mut arguments.clone(),
         ),
         None => Err("no function of the host".to_owned()),
     })

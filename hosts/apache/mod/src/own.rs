@@ -24,13 +24,14 @@ macro_rules! functions {
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
         addresses, descriptors, errors, heap, kinds, ldap, libraries, own, pages, partners,
-        patterns, pieces, pooled, processes, relocatable, shadows, sources, streams, timed, varbuf,
+        patterns, pieces, pooled, pools, processes, relocatable, shadows, sources, streams, timed,
+        varbuf,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         functions! {
-            own: apr_palloc, apr_pstrdup, apr_pstrndup, apr_pstrmemdup, apr_pmemdup, apr_pool_create_ex, apr_pool_clear,
-                apr_pool_destroy, ap_str_tolower, ap_str_toupper, ap_content_type_tolower, ap_unescape_url, ap_unescape_url_keep2f,
+            own: apr_palloc, apr_pstrdup, apr_pstrndup, apr_pstrmemdup, apr_pmemdup,
+                ap_str_tolower, ap_str_toupper, ap_content_type_tolower, ap_unescape_url, ap_unescape_url_keep2f,
                 ap_unescape_urlencoded, ap_no2slash, ap_getparents, ap_normalize_path, ap_make_dirstr_prefix, apr_strtok,
                 apr_hash_first, apr_hash_next, ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
@@ -65,7 +66,9 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             ldap: apr_ldap_init, apr_ldap_set_option, ldap_bind_s, ldap_compare_s, ldap_count_entries, ldap_first_entry, ldap_get_dn,
                 ldap_get_option, ldap_get_values, ldap_memfree, ldap_msgfree, ldap_parse_result, ldap_result, ldap_search_ext_s,
                 ldap_set_option, ldap_set_rebind_proc, ldap_simple_bind, ldap_unbind_s, ldap_value_free;
-            timed: ap_mpm_register_timed_callback;
+            pools: apr_pool_create_ex, apr_pool_clear, apr_pool_destroy, apr_pool_pre_cleanup_register, ap_run_sub_req,
+                ap_destroy_sub_req, ap_internal_fast_redirect;
+            timed: ap_mpm_register_timed_callback, ap_process_request_after_handler;
             kinds: apr_bucket_heap_make, apr_bucket_immortal_make;
             processes: apr_proc_create, ap_os_create_privileged_process, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
                 apr_pollset_remove;
@@ -160,55 +163,6 @@ pub(crate) extern "C" fn apr_pstrmemdup(pool: u64, from: u64, bytes: u64) -> u64
 
 pub(crate) extern "C" fn apr_pmemdup(pool: u64, from: u64, bytes: u64) -> u64 {
     mediate(|frame| memory(frame, pool, from, bytes, false))
-}
-
-/// A pool of the module's own, below one that it has or none.
-pub(crate) extern "C" fn apr_pool_create_ex(to: u64, parent: u64, _: u64, _: u64) -> u64 {
-    mediate(|frame| {
-        let walled = frame.walled;
-        walled.must_write(to, 8)?;
-        // One without a parent is the server's own, and stays.
-        if parent != 0 {
-            walled.pool(frame, parent)?;
-        }
-        let mut made = 0;
-        // SAFETY: the parent lives, or is APR's own. The module's function for the lack of memory is not passed on.
-        let status = unsafe { apr::apr_pool_create_ex(&mut made, parent, 0, 0) };
-        if status == 0 {
-            let within = Some(parent).filter(|parent| *parent != 0);
-            walled.know(frame, within, made, b'p')?;
-            walled.pool(frame, made)?;
-            // SAFETY: the module may write there.
-            unsafe { (to as *mut u64).write(made) };
-        }
-        Ok(status as u64)
-    })
-}
-
-pub(crate) extern "C" fn apr_pool_clear(pool: u64) -> u64 {
-    mediate(|frame| {
-        own_pool(frame, pool)?;
-        // SAFETY: it is a pool that the module has made.
-        unsafe { apr::apr_pool_clear(pool) };
-        frame.walled.know(frame, None, pool, b'p')?;
-        Ok(0)
-    })
-}
-
-pub(crate) extern "C" fn apr_pool_destroy(pool: u64) -> u64 {
-    mediate(|frame| {
-        own_pool(frame, pool)?;
-        // SAFETY: as above. Its cleanup has the module forget it.
-        unsafe { apr::apr_pool_destroy(pool) };
-        Ok(0)
-    })
-}
-
-fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
-    match frame.walled.knows(pool, b'p') && !frame.has_pool(pool) {
-        true => Ok(()),
-        false => Err(format!("{pool:#x} is no pool that the module has made")),
-    }
 }
 
 /// Functions that change a string in its place, which it does not outgrow; and what some answer if there is none, as a header

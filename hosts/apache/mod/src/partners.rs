@@ -41,7 +41,10 @@ impl Walled {
             _ => false,
         };
         object != 0 && self.backends().iter().any(of_backend)
-            || self.shared().any(|other| other.knows(object, kind))
+            || self.shared().any(|other| match kind {
+                b'p' => other.knows_pool(object),
+                kind => other.knows(object, kind),
+            })
     }
 
     pub(crate) fn knows_or_shares(&'static self, object: u64, kind: u8) -> bool {
@@ -80,13 +83,14 @@ fn find(asker: &Walled, name: &str, back: &'static Back) -> Answer<usize> {
 }
 
 /// A module calls a function of another module by its name.
-pub(crate) fn cross(frame: &Frame, name: &'static str, arguments: [u64; WIDE]) -> Answer<u64> {
+pub(crate) fn cross(frame: &Frame, name: &'static str, mut arguments: [u64; WIDE]) -> Answer<u64> {
     let back = find_back(name).ok_or_else(|| format!("{name} is not offered"))?;
     let real = find(frame.walled, name, back)?;
     let params = back.params();
-    let result = checked(frame, name, &params, back.answer, real, arguments)?;
+    let released = arguments[1];
+    let result = checked(frame, name, &params, back.answer, real, &mut arguments)?;
     if name == "ap_proxy_release_connection" {
-        frame.walled.release(arguments[1]);
+        frame.walled.release(released);
     }
     Ok(result)
 }
@@ -103,6 +107,22 @@ fn shapes() -> &'static HashMap<&'static str, Vec<&'static str>> {
         });
         rows.collect()
     })
+}
+
+/// Whether a module's file names a kind of function with more arguments than go in registers, or a structure that has one. It
+/// registers and exports them by these names. One that is named in another way is not passed on ([`back::of`]).
+pub(crate) fn has_wide(file: &[u8]) -> bool {
+    static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let is_wide = |name: &&str| find_back(name).is_some_and(|back| back.given.len() > 6);
+        let functions = crate::interface::backs().keys().copied();
+        let structures = shapes().iter();
+        let structures = structures.filter(|(_, words)| words.iter().any(is_wide));
+        let names = functions.filter(is_wide);
+        names.chain(structures.map(|(name, _)| *name)).collect()
+    });
+    let mut texts = file.split(|byte| *byte == 0);
+    texts.any(|text| names.iter().any(|name| text.ends_with(name.as_bytes())))
 }
 
 fn shape(group: &[u8]) -> Option<&'static [&'static str]> {

@@ -123,6 +123,24 @@ impl Swaps {
 }
 
 impl Walled {
+    /// A call begins. A request that was suspended may go on in another thread: its words are this thread's from now on.
+    #[inline]
+    pub(crate) fn begin_words(&self, frame: &Frame) {
+        if self.swaps.has_any() {
+            self.take_words_over(frame);
+            self.swaps.begin_all();
+        }
+    }
+
+    fn take_words_over(&self, frame: &Frame) {
+        let here = crate::backends::here();
+        for word in lock(&self.swaps.words).iter_mut() {
+            if word.thread != here && word.pool != 0 && frame.has_pool(word.pool) {
+                word.thread = here;
+            }
+        }
+    }
+
     /// Whether a word may have a value.
     fn may_have(&self, rule: Rule, value: u64) -> bool {
         // SAFETY: rules have connections of the core's, which live as long as the word's pool.

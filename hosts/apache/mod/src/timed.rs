@@ -6,6 +6,7 @@ use crate::call::mediate;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
 use crate::walled::lock;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -13,6 +14,11 @@ struct Timer {
     function: u64,
     data: u64,
     request: u64,
+}
+
+thread_local! {
+    /// The request for which a timer's function runs.
+    static RINGS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Those that are to come, by numbers that nobody has twice.
@@ -26,11 +32,45 @@ extern "C" fn ring(number: u64) {
     let Some(timer) = take(number) else {
         return;
     };
+    let before = RINGS.replace(timer.request);
     // SAFETY: it stands for a function of the module's, and stays. Its request lives, or there would be no timer any more.
     unsafe {
         let call: extern "C" fn(u64, u64) -> u64 = std::mem::transmute(timer.function);
         call(timer.data, timer.request);
     }
+    RINGS.set(before);
+}
+
+/// The request ends here, so a timer's function alone may call it, for its own request. The call in which the request was suspended
+/// must be over: it holds the request's lock.
+pub(crate) extern "C" fn ap_process_request_after_handler(r: u64) -> u64 {
+    mediate(|frame| {
+        if r == 0 || RINGS.get() != r || !frame.has_request(r) {
+            return Err(format!(
+                "ap_process_request_after_handler: {r:#x} is not the request of this timer"
+            ));
+        }
+        // SAFETY: the timer's request lives, and has its lock as long as it does.
+        let is_free = unsafe {
+            let mutex = read(r + layout::R_INVOKE_MTX);
+            mutex != 0
+                && apr::apr_thread_mutex_trylock(mutex) == 0
+                && apr::apr_thread_mutex_unlock(mutex) == 0
+        };
+        if !is_free {
+            return Err(
+                "ap_process_request_after_handler: a call works with the request".to_owned(),
+            );
+        }
+        let real =
+            apr::symbol("ap_process_request_after_handler").ok_or("the server does not have it")?;
+        // Once: it is gone behind this.
+        RINGS.set(0);
+        // SAFETY: it is httpd's function, for a request that was suspended.
+        let real: extern "C" fn(u64) = unsafe { std::mem::transmute(real) };
+        real(r);
+        Ok(0)
+    })
 }
 
 /// The request has ended before.

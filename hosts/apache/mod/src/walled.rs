@@ -17,6 +17,7 @@ use crate::layout::{self, read};
 use crate::libraries::Stream;
 use crate::pieces;
 use crate::pooled::Borrowed;
+use crate::pools::{GOING, OF_REQUEST};
 use crate::quick::Map;
 use crate::rings::{self, Rings};
 use crate::swaps::Swaps;
@@ -168,7 +169,7 @@ pub(crate) struct Walled {
     connection_place: Piece,
     filter_place: Piece,
     /// Whether one of a connection or a filter was ever written.
-    was_written: AtomicBool,
+    pub(crate) was_written: AtomicBool,
     /// Whether a filter of its was ever stopped.
     pub(crate) has_stopped: AtomicBool,
     /// Parts of `cmd_parms`, for the length of a directive's call.
@@ -198,6 +199,8 @@ pub(crate) struct Walled {
     pub(crate) removes_filters: bool,
     /// Whether it may write its connections' lines of the scoreboard.
     pub(crate) keeps_score: bool,
+    /// Whether its gates pass on arguments behind the sixth.
+    pub(crate) is_wide: bool,
     /// Whether mod_proxy has ever given it a connection, and what it may write of one.
     pub(crate) has_backends: AtomicBool,
     /// Connections to backends with the threads that have them.
@@ -260,7 +263,7 @@ impl Walled {
         symbols: Symbols,
         partners: Vec<String>,
         reads: bool,
-        (removes_filters, keeps_score): (bool, bool),
+        (removes_filters, keeps_score, is_wide): (bool, bool, bool),
         backend_fields: Vec<&'static str>,
         swaps: Swaps,
     ) -> &'static Walled {
@@ -297,6 +300,7 @@ impl Walled {
             reads,
             removes_filters,
             keeps_score,
+            is_wide,
             has_backends: AtomicBool::new(false),
             acquired: Mutex::default(),
             backend_fields,
@@ -386,7 +390,7 @@ impl Walled {
     ) -> Answer<R> {
         let mut state = lock(&self.state);
         if !state.ledgers.contains_key(&pool) {
-            let is_own = state.objects.get(&pool) == Some(&b'p');
+            let is_own = matches!(state.objects.get(&pool), Some(b'p' | &OF_REQUEST | &GOING));
             drop(state);
             if pool == 0
                 || !(is_own || frame.has_pool(pool) || self.shares(pool, b'p') || is_global(pool))
@@ -548,11 +552,6 @@ impl Walled {
         Ok(chunk)
     }
 
-    /// Whether the module has made a pool.
-    pub(crate) fn knows_pool(&self, pool: u64) -> bool {
-        self.knows(pool, b'p')
-    }
-
     /// The module may write there as long as the pool lives.
     pub(crate) fn lend(&'static self, frame: &Frame, pool: u64, at: u64, bytes: u64) -> Answer<()> {
         self.with(frame, pool, |state| {
@@ -640,6 +639,11 @@ impl Walled {
     /// It has an object no more; whether it was there.
     pub(crate) fn forget_object(&self, object: u64) -> bool {
         lock(&self.state).objects.remove(&object).is_some()
+    }
+
+    /// A pool of the module's is about to go; whether it was there.
+    pub(crate) fn going(&self, pool: u64) -> bool {
+        lock(&self.state).objects.insert(pool, GOING).is_some()
     }
 
     /// Whether the module has made or was given an object.
@@ -786,7 +790,7 @@ impl Walled {
 }
 
 /// The pool of the configuration, which APR's macros for hooks use by a variable.
-fn is_global(pool: u64) -> bool {
+pub(crate) fn is_global(pool: u64) -> bool {
     static AT: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
     let at = *AT.get_or_init(|| apr::symbol("apr_hook_global_pool"));
     // SAFETY: it is APR's variable.

@@ -12,6 +12,8 @@
 #include "apr_buckets.h"
 #include "util_filter.h"
 #include "apr_reslist.h"
+#include "ap_mpm.h"
+#include <sys/socket.h>
 
 extern module AP_MODULE_DECLARE_DATA hostile_module;
 
@@ -95,6 +97,156 @@ static void rings(request_rec *r, const char *what)
         apr_bucket_destroy(e);
     }
     ap_pass_brigade(r->output_filters, bb);
+}
+
+/* The core works on a request, or ends a pool, while the module ends it. */
+static apr_pool_t *volatile ending;
+static request_rec *volatile part;
+
+static apr_status_t end_again(void *data)
+{
+    apr_pool_destroy(ending);
+    return APR_SUCCESS;
+}
+
+static void ends(request_rec *r, const char *what)
+{
+    if (!strcmp(what, "end-whole"))
+        ap_destroy_sub_req(r);
+    if (!strcmp(what, "end-twice")) {
+        part = ap_sub_req_lookup_uri("/page.html", r, NULL);
+        ap_destroy_sub_req(part);
+        ap_destroy_sub_req(part);
+    }
+    if (!strcmp(what, "end-pool")) {
+        part = ap_sub_req_lookup_uri("/page.html", r, NULL);
+        apr_pool_destroy(part->pool);
+    }
+    if (!strcmp(what, "end-running")) {
+        part = ap_sub_req_lookup_uri("/hostile/running", r, r->output_filters);
+        ap_run_sub_req(part);
+        ap_rputs("behind", r);
+    }
+    if (!strcmp(what, "running"))
+        ap_destroy_sub_req(part);
+    /* The last two leave it to the core to end the pool. */
+    if (!strcmp(what, "end-ending") || !strcmp(what, "end-first") || !strcmp(what, "later") || !strcmp(what, "later-first")) {
+        apr_pool_t *p;
+        apr_pool_create(&p, r->pool);
+        ending = p;
+        if (strstr(what, "first"))
+            apr_pool_pre_cleanup_register(p, NULL, end_again);
+        else
+            apr_pool_cleanup_register(p, NULL, end_again, apr_pool_cleanup_null);
+        if (!strncmp(what, "end", 3))
+            apr_pool_destroy(p);
+    }
+    if (!strcmp(what, "end-redirected")) {
+        part = ap_sub_req_lookup_uri("/page.html", r, NULL);
+        ap_internal_fast_redirect(part, r);
+        ap_destroy_sub_req(part);
+    }
+}
+
+/* Objects of libraries, as mod_ldap, mod_proxy_html and mod_proxy_fdpass have them. */
+int ldap_set_option(void *, int, const void *);
+int ldap_get_option(void *, int, void *);
+int ldap_unbind_s(void *);
+int ldap_msgfree(void *);
+int ldap_set_rebind_proc(void *, void *, void *);
+int ldap_search_ext_s(void *, const char *, int, const char *, char **, int, void **, void **, void *, int, void **);
+void *htmlCreatePushParserCtxt(void *, void *, const char *, int, const char *, int);
+int htmlParseChunk(void *, const char *, int, int);
+int xmlCtxtUseOptions(void *, int);
+
+static void *volatile parser;
+
+static void parse_again(void *data, const char *text, int bytes)
+{
+    htmlParseChunk(parser, "again", 5, 0);
+}
+
+/* In another thread than the one that has been given the word. */
+static void swap_later(void *data)
+{
+    request_rec *r = data;
+    static apr_uint64_t forged[128];
+
+    r->output_filters = (ap_filter_t *)forged;
+    ap_rputs("through it", r);
+}
+
+static void objects(request_rec *r, const char *what)
+{
+    static apr_uint64_t forged[128];
+    static void *functions[32];
+    void *found;
+
+    memset(forged, 'A', sizeof(forged));
+    if (!strcmp(what, "ldap-forged"))
+        ldap_unbind_s(forged);
+    if (!strcmp(what, "ldap-answer"))
+        ldap_msgfree(r->connection);
+    /* Functions of its own that the library would call: for all connections. */
+    if (!strcmp(what, "ldap-option"))
+        ldap_set_option(NULL, 0x7005, forged);
+    if (!strcmp(what, "ldap-read"))
+        ldap_get_option(NULL, 0x31, &r->pool);
+    if (!strcmp(what, "ldap-rebind"))
+        ldap_set_rebind_proc(forged, parse_again, NULL);
+    if (!strcmp(what, "ldap-search"))
+        ldap_search_ext_s(forged, "", 0, "", NULL, 0, NULL, NULL, NULL, 0, &found);
+    if (!strcmp(what, "ldap-control"))
+        ldap_search_ext_s(forged, "", 0, "", NULL, 0, (void **)forged, NULL, NULL, 0, &found);
+    if (!strcmp(what, "page-forged"))
+        htmlParseChunk(forged, "a", 1, 0);
+    if (!strcmp(what, "page-options"))
+        xmlCtxtUseOptions(r->connection, 1);
+    if (!strcmp(what, "page-function")) {
+        functions[14] = (void *)0x1234;
+        htmlCreatePushParserCtxt(functions, r, "<p>", 3, NULL, 0);
+    }
+    if (!strcmp(what, "page-place")) {
+        memset(functions, 0, sizeof(functions));
+        functions[0] = parse_again;
+        htmlCreatePushParserCtxt(functions, r, "<p>", 3, NULL, 0);
+    }
+    if (!strcmp(what, "page-again")) {
+        memset(functions, 0, sizeof(functions));
+        functions[17] = parse_again;
+        parser = htmlCreatePushParserCtxt(functions, r, "", 0, NULL, 0);
+        htmlParseChunk(parser, "<p>some text</p><p>and more of it</p>", 37, 1);
+    }
+    if (!strcmp(what, "page-length")) {
+        memset(functions, 0, sizeof(functions));
+        parser = htmlCreatePushParserCtxt(functions, r, "", 0, NULL, 0);
+        htmlParseChunk(parser, "<p>", -3, 0);
+    }
+    if (!strcmp(what, "descriptor") || !strcmp(what, "descriptor-beside")) {
+        struct msghdr message;
+        memset(&message, 0, sizeof(message));
+        message.msg_control = forged;
+        message.msg_controllen = strcmp(what, "descriptor") ? 24 : 0;
+        sendmsg(2, &message, 0);
+    }
+    if (!strcmp(what, "file-of-lines"))
+        ap_pcfg_open_custom(r->pool, "forged", forged, (void *)0x1234, (void *)0x1234, NULL);
+    /* Words that the core follows: something of another kind, of the module's own, and on the way back. */
+    if (!strcmp(what, "swap-filter")) {
+        r->output_filters = (ap_filter_t *)r->pool;
+        ap_rputs("through it", r);
+    }
+    if (!strcmp(what, "swap-forged")) {
+        r->proto_output_filters = (ap_filter_t *)forged;
+        ap_rputs("through it", r);
+    }
+    if (!strcmp(what, "swap-crossed"))
+        r->output_filters = r->connection->input_filters;
+    if (!strcmp(what, "swap-socket")) {
+        ((void **)r->connection->conn_config)[0] = forged;
+        ap_rputs("over it", r);
+        ap_rflush(r);
+    }
 }
 
 static int hostile(request_rec *r)
@@ -186,6 +338,11 @@ static int hostile(request_rec *r)
         apr_reslist_acquire(resources, &resource);
         *(volatile int *)16 = 1;
     }
+    if (!strcmp(what, "swap-later")) {
+        *(ap_filter_t *volatile *)&r->output_filters = r->output_filters;
+        ap_mpm_register_timed_callback(0, swap_later, r);
+        return SUSPENDED;
+    }
     if (!strcmp(what, "filter") || !strcmp(what, "late")) {
         ap_add_output_filter("HOSTILE", (void *)what, r, r->connection);
         ap_set_content_type(r, "text/plain");
@@ -198,6 +355,8 @@ static int hostile(request_rec *r)
     }
     if (!strcmp(what, "characters"))
         r->filename[0] = 'X';
+    ends(r, what);
+    objects(r, what);
     rings(r, what);
     ap_set_content_type(r, "text/plain");
     ap_rputs("done", r);

@@ -321,7 +321,7 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 35] = [
+const ATTACKS: [(&str, &str); 61] = [
     ("receive", "`conn_rec.pool`"),
     ("unopened", "is no file"),
     ("scoreboard", "Access of"),
@@ -357,6 +357,41 @@ const ATTACKS: [(&str, &str); 35] = [
     ("kind", "in a brigade is no bucket"),
     ("bytes", "is no memory of the module's"),
     ("resource", "Access of 0x10"),
+    (
+        "end-whole",
+        "is no part of a request that the module has made",
+    ),
+    (
+        "end-twice",
+        "is no part of a request that the module has made",
+    ),
+    ("end-pool", "is no pool that the module has made"),
+    ("end-running", " runs"),
+    ("end-ending", "is no pool that the module has made"),
+    ("end-first", "is no pool that the module has made"),
+    (
+        "end-redirected",
+        "is no part of a request that the module has made",
+    ),
+    ("ldap-forged", "is no Directory of the module"),
+    ("ldap-answer", "is no Found of the module"),
+    ("ldap-option", "the option 0x7005 is not for modules"),
+    ("ldap-read", "`request_rec.pool`"),
+    ("ldap-rebind", "is no Directory of the module"),
+    ("ldap-search", "is no Directory of the module"),
+    ("ldap-control", "controls are not passed on"),
+    ("page-forged", "is no Parser of the module"),
+    ("page-options", "is no Parser of the module"),
+    ("page-function", "is no function of the module"),
+    ("page-place", "a parser's function 0 is not passed on"),
+    ("page-again", "is in use by another call"),
+    ("page-length", "a length below zero"),
+    ("descriptor", "is no socket of the module"),
+    ("file-of-lines", "is no function of the module"),
+    ("swap-filter", "is put where a Output"),
+    ("swap-forged", "is put where a Output"),
+    ("swap-crossed", "is put where a Output"),
+    ("swap-socket", "is put where a Socket is"),
 ];
 
 fn attacked(lines: &str) -> String {
@@ -396,6 +431,28 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         let now = running::get(server.port, "/hostile/pid", &[]).body;
         assert_eq!(now, pid, "behind {attack}");
     }
+    // The core ends a pool, and a function of the module's ends it then, too.
+    for attack in ["later", "later-first"] {
+        let from = server.log().len();
+        let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
+        assert_eq!(answer.status, 200, "{attack}: {}", server.log());
+        server.until(|| {
+            let said = server.log()[from..].to_owned();
+            said.contains("is no pool that the module has made")
+                .then_some(())
+        });
+        let now = running::get(server.port, "/hostile/pid", &[]).body;
+        assert_eq!(now, pid, "behind {attack}");
+    }
+    // A request that was suspended goes on in another thread. Nobody answers it.
+    let from = server.log().len();
+    let _waits = running::begin(server.port, "/hostile/swap-later");
+    server.until(|| {
+        let said = server.log()[from..].to_owned();
+        said.contains("is put where a Output").then_some(())
+    });
+    let now = running::get(server.port, "/hostile/pid", &[]).body;
+    assert_eq!(now, pid, "behind swap-later");
     // Where the core asks several modules, those behind the stopped one are asked, too: the one that sends the header, and logs.
     assert_eq!(running::get(server.port, "/hostile/next", &[]).status, 200);
     let answer = running::get(server.port, "/page.html", &[]);

@@ -265,6 +265,11 @@ pub(crate) fn try_get(port: u16, path: &str, headers: &[(&str, &str)]) -> io::Re
     ask(port, path, headers, "")
 }
 
+/// A request whose answer nobody waits for.
+pub(crate) fn begin(port: u16, path: &str) -> TcpStream {
+    send(port, path, &[], "").expect("the server takes a request")
+}
+
 /// A request with a body.
 pub(crate) fn ask(
     port: u16,
@@ -272,6 +277,11 @@ pub(crate) fn ask(
     headers: &[(&str, &str)],
     body: &str,
 ) -> io::Result<Answer> {
+    let stream = send(port, path, headers, body)?;
+    answer(stream)
+}
+
+fn send(port: u16, path: &str, headers: &[(&str, &str)], body: &str) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let (method, path) = path.split_once(' ').unwrap_or(("GET", path));
@@ -284,6 +294,10 @@ pub(crate) fn ask(
         request.push_str(&format!("Content-Length: {}\r\n", body.len()));
     }
     stream.write_all(format!("{request}\r\n{body}").as_bytes())?;
+    Ok(stream)
+}
+
+fn answer(mut stream: TcpStream) -> io::Result<Answer> {
     let mut bytes = Vec::new();
     let mut piece = [0; 1 << 14];
     loop {

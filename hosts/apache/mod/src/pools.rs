@@ -1,0 +1,265 @@
+//! Pools and parts of requests that modules make and end themselves. Nobody ends a pool that the core is about to end, or a
+//! request that the core works on.
+//!
+//! ```text
+//!   core or module ends a pool ──► our function, before any other of the pool ──► the module cannot end it any more
+//!                                  the module's functions ──► the memory goes
+//! ```
+
+use crate::apr;
+use crate::back;
+use crate::call::{is_request, mediate};
+use crate::frame::{self, Frame};
+use crate::interface::back as kind;
+use crate::layout::{self, read};
+use crate::quick::Map;
+use crate::walled::{Answer, Walled, lock};
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the pool of a part of a request is to the module that has made the part: it goes with that.
+pub(crate) const OF_REQUEST: u8 = b'q';
+
+/// What a pool is to the module that has made it, once it is about to go: the module uses it until then.
+pub(crate) const GOING: u8 = b'Q';
+
+impl Walled {
+    /// Whether the module has made a pool, or a part of a request that has this pool.
+    pub(crate) fn knows_pool(&self, pool: u64) -> bool {
+        let mut kinds = [b'p', OF_REQUEST, GOING].into_iter();
+        kinds.any(|kind| self.knows(pool, kind))
+    }
+}
+
+/// Pools that modules have made, and that nobody ends yet.
+static MADE: Mutex<Option<Map<&'static Walled>>> = Mutex::new(None);
+
+/// The pool of the process that serves.
+static CHILD: AtomicU64 = AtomicU64::new(0);
+
+/// A process begins to serve with its own pool, or there is none yet.
+pub(crate) fn begin(pool: u64) {
+    CHILD.store(pool, Ordering::Relaxed);
+}
+
+thread_local! {
+    /// Parts of requests that this thread's calls have the core run.
+    static RUNS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A pool is about to go. It runs before any function of the module's that the pool has.
+extern "C" fn goes(pool: u64) -> c_int {
+    let of = lock(&MADE).as_mut().and_then(|made| made.remove(&pool));
+    if let Some(walled) = of {
+        walled.going(pool);
+    }
+    0
+}
+
+/// Functions that run before a pool goes run from the newest to the oldest: ours is the newest.
+///
+/// # Safety
+/// The pool lives, and is the module's.
+unsafe fn watch(walled: &'static Walled, pool: u64) {
+    let act = goes as *const () as usize;
+    lock(&MADE).get_or_insert_default().insert(pool, walled);
+    // SAFETY: the pool lives, as this function's own condition has it; `goes` takes the number of a pool.
+    unsafe {
+        apr::apr_pool_cleanup_kill(pool, pool, act);
+        apr::apr_pool_pre_cleanup_register(pool, pool, act);
+    }
+}
+
+/// A pool of the module's own, below one that it has or none.
+pub(crate) extern "C" fn apr_pool_create_ex(to: u64, parent: u64, _: u64, _: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.must_write(to, 8)?;
+        // One without a parent is the server's own, and stays.
+        if parent != 0 {
+            walled.pool(frame, parent)?;
+        }
+        let mut made = 0;
+        // SAFETY: the parent lives, or is APR's own. The module's function for the lack of memory is not passed on.
+        let status = unsafe { apr::apr_pool_create_ex(&mut made, parent, 0, 0) };
+        if status == 0 {
+            let within = Some(parent).filter(|parent| *parent != 0);
+            walled.know(frame, within, made, b'p')?;
+            walled.pool(frame, made)?;
+            // SAFETY: the pool was just made, and the module may write there.
+            unsafe {
+                watch(walled, made);
+                (to as *mut u64).write(made);
+            }
+        }
+        Ok(status as u64)
+    })
+}
+
+pub(crate) extern "C" fn apr_pool_pre_cleanup_register(pool: u64, data: u64, act: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.pool(frame, pool)?;
+        let act = back::stand_in(frame, kind("cleanup"), act)?;
+        // SAFETY: the pool lives, and the function stays.
+        unsafe { apr::apr_pool_pre_cleanup_register(pool, data, act as usize) };
+        if walled.knows(pool, b'p') {
+            // SAFETY: the module has made it, and it is not about to go.
+            unsafe { watch(walled, pool) };
+        }
+        Ok(0)
+    })
+}
+
+pub(crate) extern "C" fn apr_pool_clear(pool: u64) -> u64 {
+    mediate(|frame| {
+        own_pool(frame, pool)?;
+        // SAFETY: it is a pool that the module has made, and it lives behind this. Nobody else can end it meanwhile.
+        unsafe {
+            apr::apr_pool_clear(pool);
+            watch(frame.walled, pool);
+        }
+        frame.walled.know(frame, None, pool, b'p')?;
+        Ok(0)
+    })
+}
+
+pub(crate) extern "C" fn apr_pool_destroy(pool: u64) -> u64 {
+    mediate(|frame| {
+        own_pool(frame, pool)?;
+        // SAFETY: as above. Its cleanup has the module forget it.
+        unsafe { apr::apr_pool_destroy(pool) };
+        Ok(0)
+    })
+}
+
+/// The pools that a pool is below, with itself.
+fn upwards(pool: u64) -> impl Iterator<Item = u64> {
+    // SAFETY: a pool that lives has parents that do.
+    let parent = |pool: &u64| Some(unsafe { apr::apr_pool_parent_get(*pool) }).filter(|p| *p != 0);
+    std::iter::successors(Some(pool).filter(|pool| *pool != 0), parent).take(1024)
+}
+
+/// Takes a pool from the module, which is about to end it.
+fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
+    let walled = frame.walled;
+    let not_own = || Err(format!("{pool:#x} is no pool that the module has made"));
+    if !walled.knows(pool, b'p') || frame.has_pool(pool) {
+        return not_own();
+    }
+    // Below the pool of a request or a connection it belongs to the thread that works on that.
+    let above = upwards(pool).find(|above| !walled.knows_pool(*above));
+    let is_here = above.is_none_or(|above| {
+        frame.has_pool(above) || is_lasting(above) || walled.shares(above, b'p')
+    });
+    if !is_here {
+        return Err(format!("{pool:#x} is a pool of another request"));
+    }
+    let is_run = |r: &u64| {
+        // SAFETY: the core works on the request, so it lives.
+        upwards(unsafe { read(r + layout::R_POOL) }).any(|above| above == pool)
+    };
+    if RUNS.with_borrow(|runs| runs.iter().any(is_run)) {
+        return Err(format!("{pool:#x} is a pool of a request that runs"));
+    }
+    // Whoever takes it off the list ends it.
+    match lock(&MADE).as_mut().and_then(|made| made.remove(&pool)) {
+        Some(of) if std::ptr::eq(of, walled) && walled.going(pool) => Ok(()),
+        _ => not_own(),
+    }
+}
+
+/// The pools of the process and of the configuration, and those above them.
+fn is_lasting(pool: u64) -> bool {
+    if pool == CHILD.load(Ordering::Relaxed) {
+        return true;
+    }
+    // SAFETY: they are the core's own structures.
+    let pools = frame::main_server().map(|s| unsafe {
+        let process = read(s + layout::S_PROCESS);
+        [
+            read(process + layout::P_POOL),
+            read(process + layout::P_PCONF),
+        ]
+    });
+    pools.into_iter().flatten().any(|known| known == pool)
+        // SAFETY: a pool that the module has something of lives.
+        || unsafe { apr::apr_pool_parent_get(pool) } == 0
+        || crate::walled::is_global(pool)
+}
+
+/// A part of a request that the module has made, of a request of this call, and that does not run.
+fn own_part(frame: &Frame, r: u64, name: &str) -> Answer<()> {
+    let walled = frame.walled;
+    // SAFETY: what is known as a request lives.
+    let is_own =
+        walled.knows(r, b'r') && walled.knows(unsafe { read(r + layout::R_POOL) }, OF_REQUEST);
+    if !is_own {
+        return Err(format!(
+            "{name}: {r:#x} is no part of a request that the module has made"
+        ));
+    }
+    // SAFETY: a part lives no longer than what it is part of.
+    let up = |r: &u64| Some(unsafe { read(r + layout::R_MAIN) }).filter(|r| *r != 0);
+    let whole = std::iter::successors(Some(r), up).take(256).last();
+    if !whole.is_some_and(|whole| frame.has_request(whole)) {
+        return Err(format!("{name}: {r:#x} is part of another request"));
+    }
+    // One that runs is in use with all that it is part of.
+    let runs = |run: &u64| {
+        let mut all = std::iter::successors(Some(*run), up).take(256);
+        all.any(|one| one == r)
+    };
+    match RUNS.with_borrow(|all| all.iter().any(runs)) {
+        true => Err(format!("{name}: {r:#x} runs")),
+        false => Ok(()),
+    }
+}
+
+fn real(name: &str) -> Answer<extern "C" fn(u64, u64) -> u64> {
+    let real = apr::symbol(name).ok_or("the server does not have it")?;
+    // SAFETY: each caller has a function of httpd's for at most two integers.
+    Ok(unsafe { std::mem::transmute::<usize, extern "C" fn(u64, u64) -> u64>(real) })
+}
+
+pub(crate) extern "C" fn ap_run_sub_req(r: u64) -> u64 {
+    const NAME: &str = "ap_run_sub_req";
+    mediate(|frame| {
+        own_part(frame, r, NAME)?;
+        let real = real(NAME)?;
+        RUNS.with_borrow_mut(|runs| runs.push(r));
+        let status = real(r, 0);
+        RUNS.with_borrow_mut(|runs| runs.pop());
+        Ok(status as u32 as u64)
+    })
+}
+
+pub(crate) extern "C" fn ap_destroy_sub_req(r: u64) -> u64 {
+    const NAME: &str = "ap_destroy_sub_req";
+    mediate(|frame| {
+        own_part(frame, r, NAME)?;
+        let real = real(NAME)?;
+        // Nobody ends it twice.
+        frame.walled.forget_object(r);
+        real(r, 0);
+        Ok(0)
+    })
+}
+
+/// A request becomes what a part of it is. It has strings of the part from then on, so the part stays as long as it does.
+pub(crate) extern "C" fn ap_internal_fast_redirect(part: u64, r: u64) -> u64 {
+    const NAME: &str = "ap_internal_fast_redirect";
+    mediate(|frame| {
+        own_part(frame, part, NAME)?;
+        // SAFETY: it was seen to be a part, which has what it is part of.
+        if !is_request(frame, r) || unsafe { read(part + layout::R_MAIN) } != r {
+            return Err(format!("{NAME}: {part:#x} is no part of {r:#x}"));
+        }
+        let real = real(NAME)?;
+        frame.walled.forget_object(part);
+        real(part, r);
+        Ok(0)
+    })
+}
