@@ -220,23 +220,17 @@ fn look(frame: &Frame, name: &str, at: usize, param: Param, value: u64) -> Answe
                 None => lacks(name, at, value, "request"),
             };
         }
-        Param::Connection { null } => {
-            if !(is_connection(frame, value) || null && value == 0) {
-                return lacks(name, at, value, "connection");
-            }
+        Param::Connection { null } if !(is_connection(frame, value) || null && value == 0) => {
+            return lacks(name, at, value, "connection");
         }
-        Param::Server { null } => {
-            if !(frame.has_server(value) || null && value == 0) {
-                return lacks(name, at, value, "server");
-            }
+        Param::Server { null } if !(frame.has_server(value) || null && value == 0) => {
+            return lacks(name, at, value, "server");
         }
         Param::Object { kind: b'x', .. } if walled.pattern(value).is_some() => {
             return Ok(walled.pattern(value).unwrap_or(0));
         }
-        Param::Object { kind, null } => {
-            if !(has(frame, kind, value) || null && value == 0) {
-                return lacks(name, at, value, kind_name(kind));
-            }
+        Param::Object { kind, null } if !(has(frame, kind, value) || null && value == 0) => {
+            return lacks(name, at, value, kind_name(kind));
         }
         _ => {}
     }

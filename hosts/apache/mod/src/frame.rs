@@ -28,7 +28,7 @@ impl Root {
     fn is_of(&self, pool: u64) -> bool {
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of = |at: u64, offset: u64| at != 0 && unsafe { read(at + offset) } == pool;
-        // SAFETY: as above.
+        // SAFETY: it is a field of a request or a filter of the core's.
         let word = |at: u64| unsafe { read(at) };
         match *self {
             Root::Pool(known) => known == pool,

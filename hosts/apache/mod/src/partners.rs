@@ -117,7 +117,7 @@ pub(crate) fn has_wide(file: &[u8]) -> bool {
         let is_wide = |name: &&str| find_back(name).is_some_and(|back| back.given.len() > 6);
         let functions = crate::interface::backs().keys().copied();
         let structures = shapes().iter();
-        let structures = structures.filter(|(_, words)| words.iter().any(|word| is_wide(&word)));
+        let structures = structures.filter(|(_, words)| words.iter().any(is_wide));
         let names = functions.filter(is_wide);
         names.chain(structures.map(|(name, _)| *name)).collect()
     });

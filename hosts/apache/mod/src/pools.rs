@@ -22,6 +22,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What the pool of a part of a request is to the module that has made the part: it goes with that.
 pub(crate) const OF_REQUEST: u8 = b'q';
 
+/// What a pool is to the module that has made it, once it is about to go: the module uses it until then.
+pub(crate) const GOING: u8 = b'Q';
+
+impl Walled {
+    /// Whether the module has made a pool, or a part of a request that has this pool.
+    pub(crate) fn knows_pool(&self, pool: u64) -> bool {
+        let mut kinds = [b'p', OF_REQUEST, GOING].into_iter();
+        kinds.any(|kind| self.knows(pool, kind))
+    }
+}
+
 /// Pools that modules have made, and that nobody ends yet.
 static MADE: Mutex<Option<Map<&'static Walled>>> = Mutex::new(None);
 
@@ -42,7 +53,7 @@ thread_local! {
 extern "C" fn goes(pool: u64) -> c_int {
     let of = lock(&MADE).as_mut().and_then(|made| made.remove(&pool));
     if let Some(walled) = of {
-        walled.forget_object(pool);
+        walled.going(pool);
     }
     0
 }
@@ -54,7 +65,7 @@ extern "C" fn goes(pool: u64) -> c_int {
 unsafe fn watch(walled: &'static Walled, pool: u64) {
     let act = goes as *const () as usize;
     lock(&MADE).get_or_insert_default().insert(pool, walled);
-    // SAFETY: by the caller.
+    // SAFETY: the pool lives, as this function's own condition has it; `goes` takes the number of a pool.
     unsafe {
         apr::apr_pool_cleanup_kill(pool, pool, act);
         apr::apr_pool_pre_cleanup_register(pool, pool, act);
@@ -155,7 +166,7 @@ fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
     }
     // Whoever takes it off the list ends it.
     match lock(&MADE).as_mut().and_then(|made| made.remove(&pool)) {
-        Some(of) if std::ptr::eq(of, walled) && walled.forget_object(pool) => Ok(()),
+        Some(of) if std::ptr::eq(of, walled) && walled.going(pool) => Ok(()),
         _ => not_own(),
     }
 }
@@ -191,17 +202,15 @@ fn own_part(frame: &Frame, r: u64, name: &str) -> Answer<()> {
         ));
     }
     // SAFETY: a part lives no longer than what it is part of.
-    let whole = |r: &u64| Some(unsafe { read(r + layout::R_MAIN) }).filter(|r| *r != 0);
-    let whole = std::iter::successors(Some(r), whole).take(256).last();
+    let up = |r: &u64| Some(unsafe { read(r + layout::R_MAIN) }).filter(|r| *r != 0);
+    let whole = std::iter::successors(Some(r), up).take(256).last();
     if !whole.is_some_and(|whole| frame.has_request(whole)) {
         return Err(format!("{name}: {r:#x} is part of another request"));
     }
     // One that runs is in use with all that it is part of.
-    let up = |r: &u64| Some(unsafe { read(r + layout::R_MAIN) }).filter(|r| *r != 0);
     let runs = |run: &u64| {
-        std::iter::successors(Some(*run), up)
-            .take(256)
-            .any(|one| one == r)
+        let mut all = std::iter::successors(Some(*run), up).take(256);
+        all.any(|one| one == r)
     };
     match RUNS.with_borrow(|all| all.iter().any(runs)) {
         true => Err(format!("{name}: {r:#x} runs")),

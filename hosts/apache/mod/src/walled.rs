@@ -17,7 +17,7 @@ use crate::layout::{self, read};
 use crate::libraries::Stream;
 use crate::pieces;
 use crate::pooled::Borrowed;
-use crate::pools::OF_REQUEST;
+use crate::pools::{GOING, OF_REQUEST};
 use crate::quick::Map;
 use crate::rings::{self, Rings};
 use crate::swaps::Swaps;
@@ -390,7 +390,7 @@ impl Walled {
     ) -> Answer<R> {
         let mut state = lock(&self.state);
         if !state.ledgers.contains_key(&pool) {
-            let is_own = matches!(state.objects.get(&pool), Some(b'p' | &OF_REQUEST));
+            let is_own = matches!(state.objects.get(&pool), Some(b'p' | &OF_REQUEST | &GOING));
             drop(state);
             if pool == 0
                 || !(is_own || frame.has_pool(pool) || self.shares(pool, b'p') || is_global(pool))
@@ -552,11 +552,6 @@ impl Walled {
         Ok(chunk)
     }
 
-    /// Whether the module has made a pool.
-    pub(crate) fn knows_pool(&self, pool: u64) -> bool {
-        self.knows(pool, b'p') || self.knows(pool, OF_REQUEST)
-    }
-
     /// The module may write there as long as the pool lives.
     pub(crate) fn lend(&'static self, frame: &Frame, pool: u64, at: u64, bytes: u64) -> Answer<()> {
         self.with(frame, pool, |state| {
@@ -644,6 +639,11 @@ impl Walled {
     /// It has an object no more; whether it was there.
     pub(crate) fn forget_object(&self, object: u64) -> bool {
         lock(&self.state).objects.remove(&object).is_some()
+    }
+
+    /// A pool of the module's is about to go; whether it was there.
+    pub(crate) fn going(&self, pool: u64) -> bool {
+        lock(&self.state).objects.insert(pool, GOING).is_some()
     }
 
     /// Whether the module has made or was given an object.
