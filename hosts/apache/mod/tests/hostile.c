@@ -149,15 +149,21 @@ static void ends(request_rec *r, const char *what)
 }
 
 /* Objects of libraries, as mod_ldap, mod_proxy_html and mod_proxy_fdpass have them. */
-int ldap_set_option(void *, int, const void *);
-int ldap_get_option(void *, int, void *);
-int ldap_unbind_s(void *);
-int ldap_msgfree(void *);
-int ldap_set_rebind_proc(void *, void *, void *);
-int ldap_search_ext_s(void *, const char *, int, const char *, char **, int, void **, void **, void *, int, void **);
-void *htmlCreatePushParserCtxt(void *, void *, const char *, int, const char *, int);
-int htmlParseChunk(void *, const char *, int, int);
-int xmlCtxtUseOptions(void *, int);
+#ifdef WITHOUT_WALL
+/* A stock server has not all of these libraries. */
+#define LIBRARY __attribute__((weak))
+#else
+#define LIBRARY
+#endif
+LIBRARY int ldap_set_option(void *, int, const void *);
+LIBRARY int ldap_get_option(void *, int, void *);
+LIBRARY int ldap_unbind_s(void *);
+LIBRARY int ldap_msgfree(void *);
+LIBRARY int ldap_set_rebind_proc(void *, void *, void *);
+LIBRARY int ldap_search_ext_s(void *, const char *, int, const char *, char **, int, void **, void **, void *, int, void **);
+LIBRARY void *htmlCreatePushParserCtxt(void *, void *, const char *, int, const char *, int);
+LIBRARY int htmlParseChunk(void *, const char *, int, int);
+LIBRARY int xmlCtxtUseOptions(void *, int);
 
 static void *volatile parser;
 

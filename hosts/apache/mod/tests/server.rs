@@ -193,6 +193,7 @@ impl Place {
             "-D_GNU_SOURCE",
             "-DLINUX",
             "-D_REENTRANT",
+            "-DWITHOUT_WALL",
         ]);
         gcc.args(["-I/usr/include/apache2", "-I/usr/include/apr-1.0"]);
         let module = self.modules.iter().find(|module| module.name == name);
