@@ -16,7 +16,9 @@
 //! that registers makes one of its own, before it lends.
 //!
 //! A loan is written by its thread alone, without an atomic exchange. Its beginning is [`NOTHING`] while its end
-//! changes. So a reader that sees the same beginning before and behind the end has a loan that there was.
+//! changes, and the seat counts its loans. So a reader that sees the same beginning and the same count before and behind
+//! the end has a loan that there was. The beginning alone would not do: bytes that are lent again and again, in turn with
+//! others, bring it back.
 
 use crate::memory::lock;
 use std::hint;
@@ -36,6 +38,8 @@ const NOTHING: u64 = u64::MAX;
 pub(crate) struct Loans {
     count: AtomicU64,
     places: [[AtomicU64; 2]; PLACES],
+    /// How often a place was written.
+    writes: AtomicU64,
 }
 
 /// Loans beyond the places of their seats, by the address of the seat's, each behind those before it.
@@ -46,6 +50,7 @@ impl Default for Loans {
         Loans {
             count: AtomicU64::new(0),
             places: [const { [const { AtomicU64::new(0) }; 2] }; PLACES],
+            writes: AtomicU64::new(0),
         }
     }
 }
@@ -64,7 +69,10 @@ impl Loans {
         let end = address.saturating_add(bytes);
         match self.places.get(at as usize) {
             Some([first, last]) => {
-                first.store(NOTHING, Ordering::Relaxed);
+                let writes = self.writes.load(Ordering::Relaxed).wrapping_add(1);
+                self.writes.store(writes, Ordering::Relaxed);
+                // Whoever sees what is written from here on sees the count.
+                first.store(NOTHING, Ordering::Release);
                 last.store(end, Ordering::Release);
                 first.store(address, Ordering::Release);
             }
@@ -103,7 +111,7 @@ impl Loans {
         let meets = |first: u64, end: u64| first < bytes.end && bytes.start < end;
         let count = self.count.load(Ordering::Acquire).min(limit);
         let places = self.places.iter().take(count as usize);
-        let mut places = places.map(whole);
+        let mut places = places.map(|place| self.whole(place));
         if places.any(|(first, end)| meets(first, end)) {
             return true;
         }
@@ -115,17 +123,20 @@ impl Loans {
         let mut more = more.take(count as usize - PLACES);
         more.any(|(_, lent)| meets(lent.start, lent.end))
     }
-}
 
-/// A loan's beginning and end, as they were at one time: the beginning changes before the end does, and behind it.
-fn whole([first, last]: &[AtomicU64; 2]) -> (u64, u64) {
-    loop {
-        let begin = first.load(Ordering::Acquire);
-        let end = last.load(Ordering::Acquire);
-        if first.load(Ordering::Relaxed) == begin {
-            return (begin, end);
+    /// A loan's beginning and end, as they were at one time: the count changes before the beginning, and the beginning
+    /// before the end and behind it.
+    fn whole(&self, [first, last]: &[AtomicU64; 2]) -> (u64, u64) {
+        loop {
+            let writes = self.writes.load(Ordering::Acquire);
+            let begin = first.load(Ordering::Acquire);
+            let end = last.load(Ordering::Acquire);
+            let same = first.load(Ordering::Acquire) == begin;
+            if same && self.writes.load(Ordering::Relaxed) == writes {
+                return (begin, end);
+            }
+            hint::spin_loop();
         }
-        hint::spin_loop();
     }
 }
 
