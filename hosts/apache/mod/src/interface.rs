@@ -134,7 +134,7 @@ impl Given {
         !matches!(self, Any | Copy | Out(_) | OutAt(_) | Callback(_))
     }
 
-    /// What an argument that is not null gives the call.
+    /// The root that an argument gives the call, if it is not null.
     #[inline]
     pub(crate) fn root(&self, value: u64) -> Root {
         match self {

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What the pool of a part of a request is to the module that has made the part: it goes with that.
 pub(crate) const OF_REQUEST: u8 = b'q';
 
-/// What a pool is to the module that has made it, once it is about to go: the module uses it until then.
+/// The kind of a pool of the module that is about to go. The module uses it until then.
 pub(crate) const GOING: u8 = b'Q';
 
 impl Walled {

@@ -180,9 +180,8 @@ fn a_driver_is_loaded_again_under_load(machine: &Machine<'_>, folder: &Path) {
     assert!(!said.contains("300 sent"), "{said}");
 }
 
-/// What a driver has turned off in the task that sends, it has turned on again when its call is ended there: page faults, without
-/// which the task could not use its own memory; interrupts and soft ones, without which it could not sleep. The device is set up
-/// again by the same task.
+/// A driver's call is ended after it has turned things off in the task that sends. They are on again then. Without page faults the
+/// task could not use its own memory; without interrupts and soft ones it could not sleep. The same task sets the device up again.
 fn a_call_that_ends_leaves_its_task_as_it_was(machine: &Machine<'_>, folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");
     let harm = format!(

@@ -229,7 +229,7 @@ pub(crate) fn names(domain: &Domain, kind: &str) -> bool {
     of.is_some_and(|of| of.learns || of.right(kind).is_some())
 }
 
-/// Whether objects of this kind are of a cache of the module's, by its name. What lies there the module has written itself.
+/// Whether objects of this kind are of a cache of the module's, by its name. The module itself has written everything that lies there.
 pub(crate) fn is_own_kind(domain: &Domain, kind: &str) -> bool {
     let kinds = kinds();
     let of = kinds.get(&domain.id().get());
