@@ -26,6 +26,8 @@ fn the_command_under_test_is_the_one_beside_it() {
     let said = String::from_utf8_lossy(&output.stdout);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_conformance"));
     let beside = program.with_file_name("mullion");
-    let default = format!("[default: {}]", beside.display());
-    assert!(said.contains(&default), "{default}: {said}");
+    let default = format!("[default:{}]", beside.display());
+    // Where a line of the help ends depends on the length of the path.
+    let unbroken: String = said.split_whitespace().collect();
+    assert!(unbroken.contains(&default), "{default}: {said}");
 }
