@@ -114,8 +114,12 @@ impl Case {
         lines + &config
     }
 
-    /// Answers to all requests, each asked twice; the error log; whether the server ended without a fault.
-    fn answers(&self, place: &Place, walled: bool) -> Option<(Vec<Answer>, String, bool)> {
+    /// Answers to all requests, each asked twice; the error log; how the server ended, unless it ended well.
+    fn answers(
+        &self,
+        place: &Place,
+        walled: bool,
+    ) -> Option<(Vec<Answer>, String, Result<(), String>)> {
         // What the other server has stored is not found again.
         let _absent = fs::remove_dir_all(place.scratch.path().join("state"));
         let state = place.scratch.path().join("state");
@@ -180,8 +184,8 @@ impl Case {
             let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
             assert!(text.starts_with(words), "{}: {text}", self.name);
         }
-        let ended_well = server.end();
-        Some((answers, server.log(), ended_well))
+        let ended = server.end();
+        Some((answers, server.log(), ended))
     }
 }
 
@@ -304,7 +308,7 @@ pub(crate) fn cases(place: &Place, wanted: Option<&str>) {
             println!("{name}: skipped: libaprutil1-dbd-sqlite3 is not here");
             continue;
         };
-        let (walled, log, ended_well) = case.answers(place, true).expect("as before");
+        let (walled, log, ended) = case.answers(place, true).expect("as before");
         let twice = case.requests.iter().chain(&case.requests);
         let ours: String = log
             .lines()
@@ -332,8 +336,10 @@ pub(crate) fn cases(place: &Place, wanted: Option<&str>) {
         if !ours.is_empty() {
             wrong.push(ours);
         }
-        if !ended_well {
-            wrong.push("the server ended by a fault".to_owned());
+        if let Err(how) = ended {
+            let mut last: Vec<&str> = log.lines().rev().take(40).collect();
+            last.reverse();
+            wrong.push(format!("{how}; its log ends with\n{}", last.join("\n")));
         }
         if !wrong.is_empty() {
             println!("{name}: {}", wrong.join("\n"));

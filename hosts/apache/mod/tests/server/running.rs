@@ -137,18 +137,39 @@ impl Server {
         }
     }
 
-    /// Ends it as an administrator does; whether it ended without a fault.
-    pub(crate) fn end(&mut self) -> bool {
+    /// Ends it as an administrator does.
+    ///
+    /// # Errors
+    /// It ends by a fault, or does not end: how, and where its threads are.
+    pub(crate) fn end(&mut self) -> Result<(), String> {
         use std::os::unix::process::ExitStatusExt;
         self.signal(libc::SIGTERM);
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
             if let Ok(Some(status)) = self.child.try_wait() {
-                return status.signal().is_none_or(|signal| signal == libc::SIGTERM);
+                return match status.signal() {
+                    None | Some(libc::SIGTERM) => Ok(()),
+                    Some(signal) => Err(format!("the server ended by signal {signal}")),
+                };
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        false
+        let waits = self.threads();
+        Err(format!("the server did not end: its threads are {waits}"))
+    }
+
+    /// Where each thread waits: its name, what it waits for in the kernel, and its call with arguments.
+    fn threads(&self) -> String {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let of = |folder: PathBuf| {
+            ["comm", "wchan", "syscall"]
+                .map(|file| fs::read_to_string(folder.join(file)).unwrap_or_default())
+                .map(|text| text.trim().to_owned())
+                .join(" ")
+        };
+        let tasks = tasks.into_iter().flatten().flatten();
+        let lines: Vec<String> = tasks.map(|task| of(task.path())).collect();
+        lines.join("; ")
     }
 
     pub(crate) fn stop(&mut self) {
