@@ -41,6 +41,7 @@ use crate::barrier::membarrier;
 use crate::clock::{TICK, elapsed};
 use crate::deadline::{self, Fields, NOW, sleep_until_woken};
 use std::collections::HashMap;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
@@ -71,7 +72,7 @@ pub(crate) fn start() -> bool {
         return true;
     }
     let thread = std::thread::Builder::new().name("mullion-watchdog".into());
-    let started = thread.spawn(watch).is_ok();
+    let started = without_signals(|| thread.spawn(watch).is_ok());
     STARTED.store(started, Ordering::Relaxed);
     started
 }
@@ -84,7 +85,6 @@ struct Seen {
 }
 
 fn watch() {
-    block_signals();
     hurry();
     let may_sleep = membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
     let mut seen = HashMap::new();
@@ -153,14 +153,20 @@ fn look(seen: &mut HashMap<usize, Seen>, now: u64, age: u64) -> bool {
     active
 }
 
-/// The host's signals are for the host's threads.
-fn block_signals() {
-    // SAFETY: the set is filled before it is used.
+/// Does something while the calling thread takes no signals. A thread that is started meanwhile never takes one: the host's
+/// signals are for its own threads.
+fn without_signals<R>(act: impl FnOnce() -> R) -> R {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the first call makes the set that the second one uses, which fills in the other.
     unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigfillset(&mut set);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
+    let result = act();
+    // SAFETY: it was filled in above, since blocking signals cannot fail.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    result
 }
 
 /// Asks the scheduler to run this thread soon when it wakes: it needs little, and
