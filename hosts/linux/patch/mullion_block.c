@@ -29,8 +29,10 @@ struct mullion_block {
 	/* The module has made a disk, or has it no more. */
 	void (*made)(unsigned long domain, struct gendisk *disk);
 	void (*gone)(struct gendisk *disk);
-	/* Before it is added. */
-	void (*adds)(struct gendisk *disk);
+	/* Before it is added; 0: it is added already. */
+	int (*adds)(struct gendisk *disk);
+	/* The kernel could not add it. */
+	void (*not_added)(struct gendisk *disk);
 	int (*is_queue)(unsigned long domain, struct request_queue *queue);
 	void (*fail)(struct bio *bio);
 	/* Where the memory of a page is. */
@@ -141,21 +143,32 @@ static void dead_submit(struct bio *bio)
 	bio_io_error(bio);
 }
 
-static void adds(struct gendisk *disk)
+static int adds(struct gendisk *disk)
 {
 	struct watched *watched = find(disk);
 
-	/* A driver may add a disk twice: ours would then be in the place of ours, and call itself. */
-	if (!watched || !disk->fops || disk->fops == &watched->ops)
-		return;
+	/* The kernel does not look: a second time would harm its list of devices, and put our functions in their own place. */
+	if (!watched || watched->is_added)
+		return 0;
+	watched->is_added = true;
+	if (!disk->fops || disk->fops == &watched->ops)
+		return 1;
 	watched->own = disk->fops;
 	watched->ops = *disk->fops;
 	if (watched->own->submit_bio)
 		watched->ops.submit_bio = submit;
 	/* The kernel makes requests in the place of these. */
 	watched->ops.rw_page = NULL;
-	watched->is_added = true;
 	disk->fops = &watched->ops;
+	return 1;
+}
+
+static void not_added(struct gendisk *disk)
+{
+	struct watched *watched = find(disk);
+
+	if (watched)
+		watched->is_added = false;
 }
 
 /* At once, in the task whose call was ended. */
@@ -194,6 +207,7 @@ struct mullion_block mullion_block = {
 	.made = made,
 	.gone = gone,
 	.adds = adds,
+	.not_added = not_added,
 	.is_queue = is_queue,
 	.fail = fail,
 	.memory = memory,

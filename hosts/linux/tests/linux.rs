@@ -72,6 +72,7 @@ fn main() -> ExitCode {
         ("faults", &|| {
             every_module_is_loaded_in_one_boot(&machine, &scratch.path().join("all"));
             faults_are_caught_and_survived(&built, &machine, scratch.path());
+            a_driver_that_is_ended_as_it_begins_leaves_no_disk(&built, &machine, scratch.path());
         }),
     ];
     let is_wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
@@ -612,6 +613,24 @@ fn faults_are_caught_and_survived(built: &Built, machine: &Machine<'_>, folder: 
     let ends = |trial: &Trial| matches!(trial.walled, End::None | End::Corrupted);
     assert!(ran.iter().all(ends), "{text}");
     println!("{} faults:\n{}", ran.len(), table(&ran));
+}
+
+/// The driver adds a disk twice, which is refused. Its structure goes at once, and the kernel would find it by its first disk.
+fn a_driver_that_is_ended_as_it_begins_leaves_no_disk(
+    built: &Built,
+    machine: &Machine<'_>,
+    folder: &Path,
+) {
+    const SEED: u64 = 48;
+    let mut subjects = SUBJECTS.iter();
+    let brd = subjects.find(|one| one.module == "brd").expect("a subject");
+    let folder = folder.join("faults");
+    let trials = Trials::new(built, machine, brd, &library(), &folder);
+    let run = trials.run(SEED, Protection::ReadWrite).expect("a run");
+    let trial = run.expect("a fault");
+    let caught = trial.caught.as_deref().unwrap_or_default();
+    let is_refused = caught.starts_with("Policy");
+    assert!(is_refused && trial.walled == End::None, "{trial}");
 }
 
 /// Of each module: some that do harm, and some that do none.

@@ -278,8 +278,15 @@ fn adds_disk(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
         refuse(format!("{name}: {disk:#x} is no disk of the module's"));
         return 0;
     }
-    disks::adds(disk);
-    call(real, arguments)
+    if !disks::adds(disk) {
+        refuse(format!("{name}: {disk:#x} is added already"));
+        return 0;
+    }
+    let result = call(real, arguments);
+    if result as i32 != 0 {
+        disks::not_added(disk);
+    }
+    result
 }
 
 /// A lock of which there is one.

@@ -31,7 +31,8 @@ struct Block {
     undo: extern "C" fn(c_ulong),
     made: extern "C" fn(c_ulong, c_ulong),
     gone: extern "C" fn(c_ulong),
-    adds: extern "C" fn(c_ulong),
+    adds: extern "C" fn(c_ulong) -> c_int,
+    not_added: extern "C" fn(c_ulong),
     is_queue: extern "C" fn(c_ulong, c_ulong) -> c_int,
     fail: extern "C" fn(c_ulong),
     memory: extern "C" fn(c_ulong) -> c_ulong,
@@ -89,10 +90,15 @@ pub(crate) fn gone(disk: u64) {
     }
 }
 
-/// A disk is added: from then on the kernel makes requests.
-pub(crate) fn adds(disk: u64) {
+/// A disk is added: from then on the kernel makes requests. False if it is added already.
+pub(crate) fn adds(disk: u64) -> bool {
+    block().is_some_and(|block| (block.adds)(disk) != 0)
+}
+
+/// The kernel could not add it.
+pub(crate) fn not_added(disk: u64) {
     if let Some(block) = block() {
-        (block.adds)(disk);
+        (block.not_added)(disk);
     }
 }
 

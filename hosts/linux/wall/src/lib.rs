@@ -212,6 +212,9 @@ pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
         return -libc::EINVAL;
     };
     if found.is_ended() {
+        // If its beginning was ended, the kernel's structure of it goes next: nobody may find a device of its by then.
+        packets::undo(domain);
+        disks::undo(domain);
         journal::give_back(&found);
     }
     // It does not come back, and what calls it later would fail.
