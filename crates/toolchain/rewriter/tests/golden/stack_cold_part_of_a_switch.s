@@ -65,7 +65,8 @@ f:
 	.cfi_offset 3, -24
 	call	printf@PLT
 	leaq	.L124(%rip), %rdx
-	movl	%gs:(%edx,%eax,4), %eax
+	leal	(%rdx,%rax,4), %r11d
+	movl	(%r14,%r11), %eax
 	addl	%edx, %eax
 	movl	$0xb1938ab3, %r11d
 	addl	-4(%r14,%rax), %r11d
