@@ -1,7 +1,7 @@
 //! Expressions: what each is, whether it may be, and how it is written.
 
 use crate::scope::{Entity, Judge};
-use crate::types::{Function, INT, Qualified, Type, UNSIGNED_LONG};
+use crate::types::{Function, INT, Length, Qualified, Type, UNSIGNED_LONG};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
 use mullion_elastic::Rule;
@@ -151,9 +151,22 @@ impl Judge<'_> {
     /// What an array or function is where it is neither measured nor pointed to.
     pub(crate) fn decayed(&mut self, mut value: Value, span: Span) -> Value {
         match value.q.ty.clone() {
-            Type::Array(of, _) => {
+            Type::Array(of, length) => {
                 if value.local {
                     self.unless_free(span, Rule::AddressOfLocal, "an array of this function");
+                }
+                // The first element of such a pointer may be followed.
+                let has_one = match length {
+                    Length::Given(_, Some(known)) => known > 0,
+                    Length::Initialised => true,
+                    Length::Given(_, None) | Length::Unknown => false,
+                };
+                if !has_one {
+                    self.unless_free(
+                        span,
+                        Rule::UncheckedIndex,
+                        "an array whose length is no number here, or 0, as a pointer",
+                    );
                 }
                 let mut of = (*of).clone();
                 of.constant |= value.read_only || value.q.constant;

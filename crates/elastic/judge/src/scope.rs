@@ -69,6 +69,8 @@ pub(crate) struct Current {
     pub(crate) deepest: u32,
     pub(crate) nests: Vec<Span>,
     pub(crate) switches: u32,
+    /// The next statement is one of the block of a `switch`.
+    pub(crate) direct: bool,
     pub(crate) labels: HashMap<String, usize>,
     pub(crate) calls: Vec<(String, u32, Span)>,
 }

@@ -11,8 +11,9 @@ use mullion_elastic::Rule;
 impl Judge<'_> {
     pub(crate) fn statement(&mut self, statement: &Node<Statement>) -> String {
         let line = self.line(statement.span);
+        let direct = std::mem::take(&mut self.current.direct);
         let text = match &statement.node {
-            Statement::Labeled(labeled) => return self.labeled(labeled),
+            Statement::Labeled(labeled) => return self.labeled(labeled, direct),
             Statement::Compound(items) => return self.block(items, false),
             Statement::Expression(None) => ";".to_owned(),
             Statement::Expression(Some(expression)) => {
@@ -177,13 +178,17 @@ impl Judge<'_> {
         self.current.switches += 1;
         let body = match &switch.node.statement.node {
             Statement::Compound(items) => self.block(items, true),
-            _ => self.nested(&switch.node.statement),
+            _ => {
+                self.current.direct = true;
+                self.nested(&switch.node.statement)
+            }
         };
         self.current.switches -= 1;
         format!("switch ({}) {body}", value.text)
     }
 
-    fn labeled(&mut self, labeled: &Node<LabeledStatement>) -> String {
+    /// A label and what it stands at; `direct` if that is a statement of the `switch` itself.
+    fn labeled(&mut self, labeled: &Node<LabeledStatement>, direct: bool) -> String {
         let head = match &labeled.node.label.node {
             Label::Identifier(name) => format!("{}:", name.node.name),
             Label::Case(expression) => {
@@ -203,6 +208,19 @@ impl Judge<'_> {
         if case && self.current.switches == 0 {
             self.refuse(labeled.span, Rule::Types, "a case outside of `switch`");
         }
+        // A jump to within a block or a loop passes over the declarations in front: a pointer or a counter would hold
+        // what lay there.
+        if case && !direct {
+            let construct = "a case within another statement of `switch`";
+            if self.checked() {
+                self.refuse(labeled.span, Rule::Types, construct);
+            }
+            self.unless_free(labeled.span, Rule::UnboundedLoops, construct);
+        }
+        if !case && self.current.depth > 0 {
+            self.unless_free(labeled.span, Rule::UnboundedLoops, "a label within a loop");
+        }
+        self.current.direct = direct;
         let line = self.line(labeled.span);
         let statement = self.statement(&labeled.node.statement);
         format!("{line}{head} {statement}")
@@ -262,7 +280,10 @@ impl Judge<'_> {
                     format!("{line}{}", self.local_declaration(declaration))
                 }
                 BlockItem::StaticAssert(assert) => self.static_assert(assert),
-                BlockItem::Statement(statement) => self.statement(statement),
+                BlockItem::Statement(statement) => {
+                    self.current.direct = switch;
+                    self.statement(statement)
+                }
             };
             text.push_str(&piece);
         }
