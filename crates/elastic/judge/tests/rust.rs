@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 /// What is public in the environment of the tests.
-const PUBLIC: &str = "public = [\"Address\", \"Packet\", \"packet\", \"same\", \"Counter\", \"count\", \"apply\", \
+const PUBLIC: &str = "public = [\"covert\", \"Cover\", \"cover\", \"Address\", \"Packet\", \"packet\", \"same\", \"Counter\", \"count\", \"apply\", \
      \"repeat\", \"Weighed\", \"LIMIT\", \"twice\"]";
 
 fn here() -> &'static Path {

@@ -69,6 +69,12 @@ impl<'tcx> Judge<'_, 'tcx> {
         }
     }
 
+    /// Whether something of the environment is not the role's to see.
+    fn is_hidden(&self, id: DefId) -> bool {
+        self.tcx.crate_name(id.krate).as_str() == "environment"
+            && first_name(self.tcx, id).is_some_and(|name| !self.told.public.contains(&name))
+    }
+
     fn typed(&mut self, ty: Ty<'tcx>, span: Span) {
         if is_of_others(span) {
             return;
@@ -79,6 +85,11 @@ impl<'tcx> Judge<'_, 'tcx> {
             match part.kind() {
                 // Its parts are the compiler's own notes.
                 ty::Closure(..) => parts.skip_current_subtree(),
+                // A value of a hidden type comes by a public function or member, and no word names its type. Its
+                // members and operators would be open.
+                ty::Adt(adt, _) if self.is_hidden(adt.did()) => {
+                    self.refuse("hidden-name", format!("a value of type `{part}`"), span);
+                }
                 ty::Float(_) if self.told.forbids("floating-point") => {
                     self.refuse("floating-point", format!("a value of type `{part}`"), span);
                 }

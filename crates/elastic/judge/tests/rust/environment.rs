@@ -94,6 +94,31 @@ pub mod inner {
     }
 }
 
+/// Not public to the role, though values of it come by what is.
+pub struct Covert {
+    pub key: u32,
+    pub list: [u32; 2],
+}
+
+impl core::ops::Add<u32> for Covert {
+    type Output = u32;
+    fn add(self, more: u32) -> u32 {
+        self.key.wrapping_add(more)
+    }
+}
+
+pub fn covert() -> Covert {
+    Covert { key: 77, list: [1, 2] }
+}
+
+pub struct Cover {
+    pub within: Covert,
+}
+
+pub fn cover() -> Cover {
+    Cover { within: covert() }
+}
+
 pub const LIMIT: u32 = 9;
 pub const KEY: u32 = 77;
 
