@@ -6,7 +6,9 @@
 use mullion_driver::{Arguments, Language, assemble, compile, link};
 use mullion_fetch::Lock;
 use mullion_mmp::config::Config;
+use mullion_mmp::event::TraceEvent;
 use mullion_mmp::machine::Machine;
+use mullion_mmp::measurement::{Crossings, Measurement};
 use mullion_mmp::recorder::ADDRESS_BITS;
 use mullion_mmp::trace::TraceReader;
 use std::ffi::OsString;
@@ -49,6 +51,15 @@ fn main() -> ExitCode {
         eprintln!("mullion: {error}");
         ExitCode::FAILURE
     })
+}
+
+/// What the hardware model says of these events.
+fn modelled(events: &[TraceEvent]) -> Measurement {
+    let mut machine = Machine::new(&Config::default(), ADDRESS_BITS).expect("a machine");
+    for event in events {
+        machine.step(event).expect("it is possible");
+    }
+    machine.report()
 }
 
 /// The stock shell, new enough, and allowed to load extensions.
@@ -204,26 +215,52 @@ impl Place {
         let file = self.scratch.path().join("run.mmt");
         let listed = modules.each_ref().map(PathBuf::as_path);
         let script = "SELECT rot13('uryyb'), length(uuid());\n";
-        let variables = [("MULLION_WORD_TRACE", file.as_path())];
-        let (said, _) = self.shell_with(&variables, &listed, &self.library, script);
-        assert_eq!(said, "hello|36\n");
-        let bytes = fs::read(&file).expect("the shell has written it");
-        let mut reader = TraceReader::new(&bytes[..]).expect("a trace");
-        let mut machine = Machine::new(&Config::default(), ADDRESS_BITS).expect("a machine");
-        while let Some(block) = reader.next_block().expect("it is whole") {
-            for event in block.events() {
-                machine
-                    .step(&event.expect("an event"))
-                    .expect("it is possible");
+        for steps in ["0", "1"] {
+            let variables = [
+                ("MULLION_WORD_TRACE", file.as_path()),
+                ("MULLION_WORD_STEPS", Path::new(steps)),
+            ];
+            let (said, _) = self.shell_with(&variables, &listed, &self.library, script);
+            assert_eq!(said, "hello|36\n");
+            let bytes = fs::read(&file).expect("the shell has written it");
+            let mut reader = TraceReader::new(&bytes[..]).expect("a trace");
+            let mut events = Vec::new();
+            while let Some(block) = reader.next_block().expect("it is whole") {
+                events.extend(block.events().map(|event| event.expect("an event")));
             }
+            let report = modelled(&events);
+            assert!(report.refusals.is_empty(), "{:?}", report.refusals);
+            assert!(report.supervisor_calls > 100, "{}", report.supervisor_calls);
+            let (crossings, instructions) = (report.crossings, report.cycles.instructions);
+            // Both modules call SQLite several times for each answer, and all of these calls come back.
+            let is_whole = match steps {
+                "0" => crossings.calls == 0 && instructions == 0,
+                _ => {
+                    crossings.calls > 12
+                        && crossings.calls == crossings.returns
+                        && crossings.calls == crossings.to_other
+                        && instructions > 200
+                }
+            };
+            assert!(is_whole, "{crossings:?}, {instructions} instructions");
+            // Without one of them, the code behind it runs in another domain, or a call is missing that did nothing.
+            let counted = |crossings: Crossings| crossings.calls + crossings.returns;
+            for (at, event) in events.iter().enumerate() {
+                if !matches!(event, TraceEvent::Call { .. } | TraceEvent::Return { .. }) {
+                    continue;
+                }
+                let mut others = events.clone();
+                others.remove(at);
+                let without = modelled(&others);
+                let is_noticed =
+                    !without.refusals.is_empty() || counted(without.crossings) < counted(crossings);
+                assert!(is_noticed, "without event {at}: {event:?}");
+            }
+            println!(
+                "a run is a trace of {} calls of the supervisor, {} between domains and {instructions} instructions",
+                report.supervisor_calls, crossings.calls
+            );
         }
-        let report = machine.report();
-        assert!(report.refusals.is_empty(), "{:?}", report.refusals);
-        assert!(report.supervisor_calls > 100, "{}", report.supervisor_calls);
-        println!(
-            "a run is a trace of {} calls of the supervisor",
-            report.supervisor_calls
-        );
     }
 
     /// A run without a policy, in which nothing is refused, gives one with which the same run goes.

@@ -25,7 +25,7 @@ mod report;
 mod status;
 mod table;
 
-pub use mullion_mmp::log::{LogTraceError, write_trace};
+pub use mullion_mmp::log::{LogTraceError, RunEvent, write_run, write_trace};
 pub use mullion_word_runtime as runtime;
 
 use mullion_symbols::Symbols;

@@ -8,6 +8,7 @@
 //! this one check leads there, and it changes only scratch registers, so it can be run again.
 
 use crate::core::Domain;
+use crate::follow;
 use crate::gates::Here;
 use crate::instance;
 use crate::learn::as_host;
@@ -63,7 +64,9 @@ pub(crate) unsafe fn answered(
     // SAFETY: the domain that faulted runs on this thread, and its context says where it was.
     let granted = unsafe {
         as_host(here, registers[4], || {
-            hook(found.address, found.bytes, write)
+            let granted = hook(found.address, found.bytes, write);
+            follow::granted(core);
+            granted
         })
     };
     // Without this a hook that grants something else would be asked for ever.

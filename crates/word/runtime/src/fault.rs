@@ -5,6 +5,7 @@
 
 use crate::core::{Core, Record};
 use crate::demand;
+use crate::follow;
 use crate::gates::{self, Frame, Here, Inner, here, state};
 use crate::instance;
 use crate::learn;
@@ -43,6 +44,9 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         // A signal that somebody sent is no fault.
         let is_sent = (*info).si_code <= 0;
         let is_step = signal == libc::SIGTRAP && (*info).si_code == 2;
+        if is_step && follow::step(here, context) {
+            return;
+        }
         if is_sent
             || is_step
             || (*here).domain.is_null()

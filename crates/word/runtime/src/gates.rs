@@ -99,6 +99,8 @@ pub(crate) mod state {
     pub(crate) const SLOW: u32 = 8;
     /// Calls are limited in time, and the watchdog sleeps or does not know the domain yet.
     pub(crate) const UNWATCHED: u32 = 16;
+    /// What its code does is told (`follow.rs`).
+    pub(crate) const FOLLOWED: u32 = 32;
 }
 
 /// One entry into a domain, on the control stack.

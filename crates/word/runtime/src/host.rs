@@ -1,6 +1,7 @@
 //! The host: one table for the process, and who is granted what.
 
 use crate::core::{Core, Domain};
+use crate::follow::{self, ModuleStep};
 use crate::gates::Import;
 use crate::holder::Holder;
 use crate::load::{self, LoadError};
@@ -250,6 +251,19 @@ impl Host {
     #[must_use]
     pub fn take_audit(&self) -> Option<AuditLog> {
         world().supervisor().stop_audit()
+    }
+
+    /// How many decisions there were since [`start_audit`](Self::start_audit).
+    #[must_use]
+    pub fn audited(&self) -> u64 {
+        world().supervisor().audit().map_or(0, AuditLog::total)
+    }
+
+    /// Tells what modules do that are loaded from now on, instruction by instruction, on the first thread that enters one.
+    /// Their calls take the slow way, and each instruction some microseconds: this is for traces. Instructions are told in the
+    /// handler of a signal, on a stack of 256 KiB. The hook must not call into a domain. The first hook stays.
+    pub fn follow(&self, hook: impl Fn(ModuleStep<'_>) + Send + Sync + 'static) {
+        follow::set(Box::new(hook));
     }
 
     /// Is called with each report, behind the call that has ended, before its caller goes on.

@@ -6,6 +6,7 @@
 //! ```
 
 use crate::core::{Core, Instances, Life};
+use crate::follow;
 use crate::gates::{Import, Inner, state};
 use crate::holder::Holder;
 use crate::memory::{PAGE, Reserved, lock};
@@ -180,6 +181,10 @@ pub(crate) fn load(
     // A learning domain remembers the arguments of its calls, and each call may be for another instance.
     if learning.is_some() || instances.is_some() {
         bits |= state::SLOW;
+    }
+    // An instance runs with rights of its own, of which the steps would not tell.
+    if follow::is_on() && instances.is_none() {
+        bits |= state::FOLLOWED;
     }
     if let Some(limit) = policy.limits.time {
         bits |= state::UNWATCHED;
@@ -411,7 +416,7 @@ impl Import {
         let gate = policy.is_some().then(|| behind_gate(target)).flatten();
         Import {
             target,
-            slow: (policy.is_some() || words).into(),
+            slow: (policy.is_some() || words || follow::is_on()).into(),
             policy,
             name: name.to_owned(),
             is_learned: false,

@@ -3,6 +3,7 @@
 use crate::blocks::{Caller, free, give, hand_over, has_room, take_over};
 use crate::core::Core;
 use crate::fault;
+use crate::follow;
 use crate::gates::{self, Import, Inner, Registers, Seat, here, state};
 use crate::holder::Holder;
 use crate::instance;
@@ -65,6 +66,7 @@ pub(crate) extern "C" fn enter_slowly(
     registers: *mut Registers,
     from: *const Inner,
 ) {
+    let _paused = follow::pause();
     // SAFETY: gates give a domain, which lives for ever, and their own frame's registers.
     let (core, registers) = unsafe { ((*inner).core(), &mut *registers) };
     // SAFETY: as above, or null. The domain that calls has the newest frame.
@@ -429,8 +431,10 @@ fn invoke(
         words = Some(before);
     }
     let inner = &raw const core.inner;
+    let followed = follow::enter(core, body);
     // SAFETY: the seat is this thread's, there is room, and the host runs.
     unsafe { gates::mullion_word_invoke(inner, body, registers, seat) };
+    drop(followed);
     if let Some((now, before)) = words {
         now.load_behind_a_domain();
         if let Ok(thread) = thread::this() {
@@ -477,6 +481,9 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
         (&*import, &mut *registers, Caller::of(seat, core))
     };
     let core = from.core;
+    let _paused = follow::pause();
+    // What is told of the call's end comes behind all that follows from it.
+    let mut followed = None;
     let changes = core.inner.state.load(Ordering::Relaxed) & state::CONTROL_WORDS != 0;
     let words = changes.then(Words::now);
     if words.is_some()
@@ -488,15 +495,20 @@ pub(crate) extern "C" fn leave_slowly(import: *const Import, registers: *mut Reg
     let outcome = match &import.policy {
         _ if import.target == 0 => Err("the host does not offer it".to_owned()),
         _ if import.is_learned => {
+            followed = Some(follow::leave(core, import));
             leave_learning(from, import, registers);
             Ok(())
         }
-        policy => leave_by_policy(&from, import, policy.as_ref().unwrap_or(&none), registers),
+        policy => {
+            let policy = policy.as_ref().unwrap_or(&none);
+            leave_by_policy(&from, import, policy, registers, &mut followed)
+        }
     };
     if let Some(words) = words {
         words.load();
     }
     from.takes_back();
+    drop(followed);
     if let Err(what) = outcome {
         registers.answer(0, 0.0);
         // The trap behind the return takes the frame down.
@@ -531,6 +543,7 @@ fn leave_by_policy(
     import: &Import,
     policy: &FunctionPolicy,
     registers: &mut Registers,
+    followed: &mut Option<follow::Following>,
 ) -> Result<(), String> {
     let mut moved = None;
     let arguments = Arguments {
@@ -567,6 +580,7 @@ fn leave_by_policy(
         Some((callee, body)) => enter_slowly(callee, body, registers, &raw const who.core.inner),
         // SAFETY: the host offers this function, with what its policy has checked.
         None => unsafe {
+            *followed = Some(follow::leave(who.core, import));
             let count = policy.stacked.into();
             gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), count);
         },

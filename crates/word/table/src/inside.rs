@@ -469,6 +469,14 @@ extern "C" fn on_asked(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_vo
     }
 }
 
+/// Whether the calling thread is being brought past a check, instruction by instruction.
+#[must_use]
+pub fn is_stepping() -> bool {
+    // SAFETY: `HERE` points to what lives as long as this thread has a visit.
+    let thread = unsafe { HERE.get().as_ref() };
+    thread.is_some_and(|thread| thread.stepping.load(Ordering::Relaxed) != 0)
+}
+
 /// One instruction further.
 extern "C" fn on_step(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     const TRAP_TRACE: i32 = 2;

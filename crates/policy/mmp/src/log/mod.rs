@@ -1,5 +1,9 @@
 //! A supervisor's log, from its beginning, as a trace's file.
 
+mod run;
+
+pub use run::{RunEvent, write_run};
+
 use crate::recorder::{ADDRESS_BITS, TraceRecordError, TraceRecorder};
 use crate::trace::{Header, TraceWriter};
 use mullion_supervisor::AuditLog;

@@ -25,7 +25,7 @@ const MAX_DOMAINS: u64 = 1 << 16;
 const STACK_BYTES: u64 = 64;
 
 /// Where the stacks begin. No decision may be about memory from here on.
-const STACKS: u64 = (1 << ADDRESS_BITS) - MAX_DOMAINS * STACK_BYTES;
+pub const STACKS: u64 = (1 << ADDRESS_BITS) - MAX_DOMAINS * STACK_BYTES;
 
 /// Why a decision is not written. `E` is what the sink says.
 #[derive(Debug, Error)]
@@ -62,6 +62,8 @@ pub enum TraceRecordError<E> {
 pub struct TraceRecorder<S> {
     sink: S,
     running: DomainId,
+    /// Whether another thread runs, of none of them.
+    is_away: bool,
     /// Domains that have a thread.
     threads: BTreeSet<DomainId>,
     refused: u64,
@@ -73,6 +75,7 @@ impl<E, S: FnMut(TraceEvent) -> Result<(), E>> TraceRecorder<S> {
         TraceRecorder {
             sink,
             running: DomainId::SUPERVISOR,
+            is_away: false,
             threads: BTreeSet::new(),
             refused: 0,
         }
@@ -101,9 +104,14 @@ impl<E, S: FnMut(TraceEvent) -> Result<(), E>> TraceRecorder<S> {
         self.ask(request).map_err(TraceRecordError::Sink)
     }
 
-    /// Makes a domain the one that runs.
-    fn run(&mut self, domain: DomainId) -> Result<(), E> {
-        if self.running == domain {
+    /// Another thread than the domains' runs from here on: the next decision begins with a switch.
+    pub fn leave(&mut self) {
+        self.is_away = true;
+    }
+
+    /// Makes a domain the one that runs, by its thread.
+    pub fn run(&mut self, domain: DomainId) -> Result<(), E> {
+        if self.running == domain && !self.is_away {
             return Ok(());
         }
         // Before the first thread the supervisor's own domain runs, and makes itself one to come back to.
@@ -139,13 +147,18 @@ impl<E, S: FnMut(TraceEvent) -> Result<(), E>> TraceRecorder<S> {
     }
 
     fn switch(&mut self, domain: DomainId) -> Result<(), E> {
-        if self.running == domain {
+        if self.running == domain && !std::mem::take(&mut self.is_away) {
             return Ok(());
         }
         self.running = domain;
         (self.sink)(TraceEvent::Switch {
             thread: domain.get(),
         })
+    }
+
+    /// Hands another event on.
+    pub fn event(&mut self, event: TraceEvent) -> Result<(), E> {
+        (self.sink)(event)
     }
 
     fn thread(&mut self, domain: DomainId) -> Result<(), E> {
@@ -156,7 +169,8 @@ impl<E, S: FnMut(TraceEvent) -> Result<(), E>> TraceRecorder<S> {
         })
     }
 
-    fn ask(&mut self, request: TraceRequest) -> Result<(), E> {
+    /// Writes a call to the supervisor by the domain that runs.
+    pub fn ask(&mut self, request: TraceRequest) -> Result<(), E> {
         (self.sink)(TraceEvent::Supervisor(request))
     }
 }
