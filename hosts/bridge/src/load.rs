@@ -7,7 +7,7 @@ use crate::module::Module;
 use crate::trace;
 use mullion_symbols::Symbols;
 use mullion_word_policy::{File, Interface};
-use mullion_word_runtime::{Domain, Host, Note, Reached, ReachedField};
+use mullion_word_runtime::{Domain, Host, Note};
 use mullion_word_verifier::{Verified, verify};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -186,10 +186,8 @@ pub fn wall<R>(
     let module = mullion_word_runtime::Module::new(&name, &verified)?;
     let symbols = Mutex::new(Symbols::new(bytes.clone()));
     module.set_fields(move |reach| {
-        field(
-            &mut symbols.lock().unwrap_or_else(PoisonError::into_inner),
-            reach,
-        )
+        let mut symbols = symbols.lock().unwrap_or_else(PoisonError::into_inner);
+        symbols.reached_field(reach)
     });
     let begun = begin(&file)?;
     let domain = match learns {
@@ -213,20 +211,6 @@ pub fn wall<R>(
         domain,
     };
     Ok((walled, begun))
-}
-
-/// What an address is to an instruction of a module, by its debug information.
-fn field(symbols: &mut Symbols, reach: &Reached<'_>) -> Option<ReachedField> {
-    let at = (reach.registers, reach.address);
-    let found = symbols.reached(reach.instruction, at, reach.variable, reach.export)?;
-    Some(ReachedField {
-        variable: found.variable,
-        of: found.of,
-        bytes: found.bytes,
-        member: found.member,
-        distance: found.distance,
-        parameter: found.parameter,
-    })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {

@@ -6,8 +6,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+const FRAMES: &str = ".eh_frame";
 /// The sections that are looked for.
-const WANTED: [&str; 13] = [
+const WANTED: [&str; 14] = [
     ".debug_abbrev",
     ".debug_addr",
     ".debug_info",
@@ -20,6 +21,7 @@ const WANTED: [&str; 13] = [
     ".debug_str",
     ".debug_str_offsets",
     ".debug_types",
+    FRAMES,
     ".symtab",
 ];
 const SECTION_HEADER: usize = 64;
@@ -34,6 +36,8 @@ pub(crate) const LONGEST_NAME: usize = 1024;
 pub(crate) struct Elf {
     bytes: Arc<[u8]>,
     sections: [Range<usize>; WANTED.len()],
+    /// Where `.eh_frame` is in the window.
+    frames: u64,
     /// The symbols' names.
     names: Range<usize>,
     symbols: Vec<Symbol>,
@@ -53,6 +57,7 @@ impl Elf {
         let mut elf = Self {
             bytes,
             sections: Default::default(),
+            frames: 0,
             names: 0..0,
             symbols: Vec::new(),
         };
@@ -61,6 +66,15 @@ impl Elf {
         }
         elf.read_symbols();
         elf
+    }
+
+    /// Where the tables of frames are in the window, which their addresses begin from.
+    #[cfg_attr(
+        not(feature = "dwarf"),
+        expect(dead_code, reason = "debug information alone asks")
+    )]
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
     }
 
     /// The contents of a section, empty if there is none.
@@ -120,6 +134,9 @@ impl Elf {
             });
             if let Some(place) = found.and_then(|found| self.sections.get_mut(found)) {
                 *place = contents(&bytes, header).unwrap_or(0..0);
+                if found == WANTED.iter().position(|wanted| *wanted == FRAMES) {
+                    self.frames = u64_at(header, 0x10)?;
+                }
                 if found == WANTED.iter().position(|wanted| *wanted == ".symtab") {
                     let link = headers.get(u32_at(header, 0x28)? as usize)?;
                     self.names = contents(&bytes, link).unwrap_or(0..0);

@@ -4,7 +4,7 @@ use crate::budget::{Budget, Counted};
 use crate::elf::{Elf, LONGEST_NAME};
 use gimli::{
     Abbreviation, AttributeValue, DebugAddrBase, DebugInfoOffset, DebugLineOffset,
-    DebugTypeSignature, Dwarf, DwarfFileType, EntriesRaw, Error, Result, SectionId, Unit,
+    DebugTypeSignature, Dwarf, DwarfFileType, EhFrame, EntriesRaw, Error, Result, SectionId, Unit,
     UnitHeader, UnitOffset, UnitRef, UnitType, constants,
 };
 use gimli::{DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase};
@@ -25,6 +25,8 @@ pub(crate) type Value<'a> = AttributeValue<Counted<'a>>;
 /// A pass over an image's debug information, for one question.
 pub(crate) struct Reading<'a> {
     pub(crate) dwarf: Dwarf<Counted<'a>>,
+    /// The tables of frames, and where they are in the window.
+    pub(crate) frames: (EhFrame<Counted<'a>>, u64),
     pub(crate) budget: &'a Budget,
     open: RefCell<Vec<Rc<Opened<'a>>>>,
 }
@@ -78,6 +80,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) language: Option<constants::DwLang>,
     /// Of a variable: where it is.
     pub(crate) location: Option<Value<'a>>,
+    /// Of a function: what its variables in memory are told by.
+    pub(crate) frame: Option<Value<'a>>,
     /// Of a member: how many bytes into its structure it is.
     pub(crate) at: Option<u64>,
     /// Of an array: how many there are.
@@ -102,8 +106,10 @@ impl<'a> Reading<'a> {
             Ok::<_, Infallible>(Counted::new(elf.section(id.name()), budget))
         };
         let Ok(dwarf) = Dwarf::load(section);
+        let frames = elf.section(SectionId::EhFrame.name());
         Self {
             dwarf,
+            frames: (EhFrame::from(Counted::new(frames, budget)), elf.frames()),
             budget,
             open: RefCell::default(),
         }
@@ -402,6 +408,7 @@ impl<'a> Entry<'a> {
                 }
             }
             constants::DW_AT_location => self.location = Some(value),
+            constants::DW_AT_frame_base => self.frame = Some(value),
             constants::DW_AT_data_member_location => self.at = number(&value),
             constants::DW_AT_data_bit_offset => self.at = number(&value).map(|bits| bits / 8),
             constants::DW_AT_count => self.count = number(&value),

@@ -1,6 +1,6 @@
 //! What an address is to the code that reaches for it: a member of what one of its variables points to.
 //!
-//! The debug information says which register has a variable at an instruction. If that is a pointer, and the address lies in what
+//! The debug information says which register has a variable at an instruction, or where in the function's frame it is. If that is a pointer, and the address lies in what
 //! it points to, the type and the member are known. Globals are known by their name and place.
 
 use crate::budget::Counted;
@@ -8,8 +8,12 @@ use crate::elf::LONGEST_NAME;
 use crate::entry::{Entry, Opened, Place, Reading};
 use crate::index::Found;
 use crate::names::HOPS;
-use crate::{DebugField, Symbols, clean, types};
-use gimli::{AttributeValue, Expression, Operation, Result, UnitRef, constants};
+use crate::{CodeState, DebugField, Symbols, clean, types};
+use gimli::{
+    AttributeValue, BaseAddresses, CfaRule, EhFrame, Expression, Operation, Result, UnitRef,
+    UnwindContext, UnwindSection, constants,
+};
+use std::cell::OnceCell;
 
 /// Names of types, and `const`, that are gone through.
 const DEPTH: usize = 32;
@@ -24,8 +28,7 @@ const REGISTERS: [u16; 16] = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 
 struct Reach<'a> {
     /// Where the code is.
     offset: u64,
-    /// By their numbers in machine code.
-    registers: &'a [u64; 16],
+    state: &'a CodeState<'a>,
     address: u64,
 }
 
@@ -34,12 +37,12 @@ impl Symbols {
     pub(crate) fn field_at(
         &mut self,
         offset: u64,
-        registers: &[u64; 16],
+        state: &CodeState<'_>,
         address: u64,
     ) -> Option<DebugField> {
         let reach = Reach {
             offset,
-            registers,
+            state,
             address,
         };
         let answer = self.ask(offset, |_, reading, found| {
@@ -66,10 +69,12 @@ impl Symbols {
 fn by_pointer(reading: &Reading<'_>, found: &Found, reach: &Reach<'_>) -> Option<DebugField> {
     let function = found.function?;
     let opened = reading.open(function.unit).ok()?;
+    let place = OnceCell::new();
+    let frame = || *place.get_or_init(|| frame(reading, &opened, function, reach));
     let mut best: Option<DebugField> = None;
     // What was found before something went wrong is told.
     let _walked = variables(reading, &opened, function, |place, entry, parameter| {
-        let Some(value) = value_of(reading, &opened, entry, reach) else {
+        let Some(value) = value_of(reading, &opened, entry, (reach, &frame)) else {
             return false;
         };
         let Some(distance) = reach.address.checked_sub(value) else {
@@ -172,47 +177,85 @@ fn variables<'a>(
     Ok(())
 }
 
-/// What a variable is where the code is, if a register says it.
+/// What a variable is where the code is, if a register or the frame says it.
 fn value_of<'a>(
     reading: &Reading<'a>,
     opened: &Opened<'a>,
     entry: &Entry<'a>,
-    reach: &Reach<'_>,
+    (reach, frame): (&Reach<'_>, &dyn Fn() -> Option<u64>),
 ) -> Option<u64> {
     let location = entry.location?;
     let unit = UnitRef::new(&reading.dwarf, &opened.unit);
     if let AttributeValue::Exprloc(expression) = location {
-        return register(expression, opened, reach);
+        return value(expression, opened, reach, frame);
     }
     let mut places = unit.attr_locations(location).ok()??;
     for _ in 0..PLACES {
         let place = places.next().ok()??;
         if (place.range.begin..place.range.end).contains(&reach.offset) {
-            return register(place.data, opened, reach);
+            return value(place.data, opened, reach, frame);
         }
     }
     None
 }
 
-/// A register, or one and a number. What lies in memory is not looked at: the debug information is not believed.
-fn register<'a>(
+/// A register, or one and a number, or a word of the frame. Other memory is not looked at: the debug information is not believed.
+fn value<'a>(
     expression: Expression<Counted<'a>>,
     opened: &Opened<'a>,
     reach: &Reach<'_>,
+    frame: &dyn Fn() -> Option<u64>,
 ) -> Option<u64> {
-    let value = |register: gimli::Register| {
-        let at = REGISTERS.iter().position(|known| *known == register.0)?;
-        reach.registers.get(at).copied()
-    };
     let mut operations = expression.operations(opened.unit.encoding());
     match (operations.next().ok()??, operations.next().ok()?) {
-        (Operation::Register { register }, None) => value(register),
+        (Operation::Register { register }, None) => reach.register(register),
         (
             Operation::RegisterOffset {
                 register, offset, ..
             },
             Some(Operation::StackValue),
-        ) => Some(value(register)?.wrapping_add_signed(offset)),
+        ) => Some(reach.register(register)?.wrapping_add_signed(offset)),
+        (Operation::FrameOffset { offset }, None) => {
+            (reach.state.memory)(frame()?.wrapping_add_signed(offset))
+        }
+        _ => None,
+    }
+}
+
+impl Reach<'_> {
+    fn register(&self, register: gimli::Register) -> Option<u64> {
+        let at = REGISTERS.iter().position(|known| *known == register.0)?;
+        self.state.registers.get(at).copied()
+    }
+}
+
+/// What the variables of a function that lie in memory are told by, where the code is: a register, or the frame's address by the
+/// table of frames.
+fn frame<'a>(
+    reading: &Reading<'a>,
+    opened: &Opened<'a>,
+    function: Place,
+    reach: &Reach<'_>,
+) -> Option<u64> {
+    let Some(AttributeValue::Exprloc(base)) = reading.entry(function).ok()?.frame else {
+        return None;
+    };
+    let mut operations = base.operations(opened.unit.encoding());
+    match (operations.next().ok()??, operations.next().ok()?) {
+        (Operation::Register { register }, None) => reach.register(register),
+        (Operation::CallFrameCFA, None) => {
+            let (table, at) = &reading.frames;
+            let bases = BaseAddresses::default().set_eh_frame(*at);
+            let mut context = UnwindContext::new();
+            let get = EhFrame::cie_from_offset;
+            let row = table.unwind_info_for_address(&bases, &mut context, reach.offset, get);
+            match *row.ok()?.cfa() {
+                CfaRule::RegisterAndOffset { register, offset } => {
+                    Some(reach.register(register)?.wrapping_add_signed(offset))
+                }
+                CfaRule::Expression(_) => None,
+            }
+        }
         _ => None,
     }
 }
@@ -380,7 +423,7 @@ fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::{DebugField, Symbols};
+    use crate::{CodeState, DebugField, Symbols};
 
     /// A program's machine code, as `objdump` shows it, and its symbols.
     fn program(source: &str, more: &[&str]) -> (Symbols, String) {
@@ -402,6 +445,14 @@ mod tests {
             Symbols::new(std::fs::read(program).expect("a program")),
             shown,
         )
+    }
+
+    /// Registers, and no memory.
+    fn state(registers: &[u64; 16]) -> CodeState<'_> {
+        CodeState {
+            registers,
+            memory: &|_| None,
+        }
     }
 
     /// The address of the first instruction with this text.
@@ -435,7 +486,7 @@ mod tests {
             registers[7] = 0x7000;
             registers[6] = 5;
             let field = |symbols: &mut Symbols, address| {
-                let found = symbols.field(store, &registers, address);
+                let found = symbols.field(store, &state(&registers), address);
                 found.map(|field| field.to_string())
             };
             let says = |text: &str| Some(format!("{text} of `Node`, by `node`"));
@@ -444,7 +495,7 @@ mod tests {
             assert_eq!(field(&mut symbols, 0x7008), says("`at[0].x`"));
             assert_eq!(field(&mut symbols, 0x7024), says("`whole`"));
             assert_eq!(field(&mut symbols, 0x702f), says("`name`"));
-            let parameter = symbols.field(store, &registers, 0x701c);
+            let parameter = symbols.field(store, &state(&registers), 0x701c);
             let parameter = parameter.and_then(|field| field.parameter);
             assert_eq!(parameter, Some(0), "the first");
             assert_eq!(field(&mut symbols, 0x7030), None, "behind it");
@@ -453,7 +504,35 @@ mod tests {
             // A structure of which nobody knows the size.
             let mut registers = [0; 16];
             registers[2] = 0x9000;
-            assert_eq!(symbols.field(store, &registers, 0x9000), None);
+            assert_eq!(symbols.field(store, &state(&registers), 0x9000), None);
+        }
+    }
+
+    /// Without optimisation variables lie in the frame.
+    #[test]
+    fn a_variable_in_the_frame_is_looked_at() {
+        for options in [
+            ["-O0", "-gdwarf-5"],
+            ["-O0", "-gdwarf-4"],
+            ["-O0", "-fomit-frame-pointer"],
+        ] {
+            let (mut symbols, shown) = program(SOURCE, &options);
+            let at = at(&shown, "mov    %edx,0x1c(%rax)");
+            let mut registers = [0; 16];
+            // `%rsp` or `%rbp`, and the first parameter below it.
+            let top = 0x10_0000;
+            (registers[4], registers[5]) = (top, top);
+            let memory = |address: u64| (address == top - 8).then_some(0x7000);
+            let state = CodeState {
+                registers: &registers,
+                memory: &memory,
+            };
+            let found = symbols.field(at, &state, 0x701c);
+            let found = found.map(|field| (field.to_string(), field.parameter));
+            let says = "`at[2].y` of `Node`, by `node`".to_owned();
+            assert_eq!(found, Some((says, Some(0))), "{options:?}");
+            assert_eq!(symbols.field(at, &state, 0x7030), None, "behind it");
+            assert_eq!(symbols.field(at, &self::state(&registers), 0x701c), None);
         }
     }
 
@@ -475,7 +554,7 @@ mod tests {
         assert_eq!(symbols.field_of_global(near, "inside", 0), None);
         let mut registers = [0; 16];
         registers[7] = 0x5000;
-        let number = symbols.field(near, &registers, 0x5002);
+        let number = symbols.field(near, &state(&registers), 0x5002);
         let number = number.map(|field| field.to_string());
         assert_eq!(number.as_deref(), Some("byte 2 of `int`, by `numbers`"));
     }
@@ -495,11 +574,16 @@ mod tests {
         let bytes = std::fs::read(program).expect("a program");
         let registers = [0x7000; 16];
         let mut answers = 0;
+        let memory = |address: u64| Some(address);
+        let state = CodeState {
+            registers: &registers,
+            memory: &memory,
+        };
         for place in (0x1000..bytes.len()).step_by(7) {
             let mut bytes = bytes.clone();
             bytes[place] ^= 0x15;
             let mut symbols = Symbols::new(bytes);
-            answers += u32::from(symbols.field(store, &registers, 0x701c).is_some());
+            answers += u32::from(symbols.field(store, &state, 0x701c).is_some());
             let _global = symbols.field_of_global(store, "outside", 8);
             assert!(symbols.steps() < 64 << 20);
         }

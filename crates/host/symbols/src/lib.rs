@@ -10,7 +10,7 @@
 //! index.rs   unit, function, line                  is left, reading fails
 //!            of an address: kept        entry.rs   units and entries, one at a time
 //! place.rs   inlined functions, files   names.rs, types.rs, signature.rs
-//! field.rs   types and members of what variables point to
+//! field.rs   types and members of what variables point to      word.rs     for modules of the word wall
 //! ```
 //!
 //! A question takes at most `QUESTION` steps. The tables that are kept of an image take steps
@@ -44,6 +44,8 @@ mod signature;
 mod tests;
 #[cfg(feature = "dwarf")]
 mod types;
+#[cfg(feature = "word")]
+mod word;
 
 pub use signature::{Class, DebugSignature, DebugType, Unknown};
 
@@ -79,6 +81,16 @@ pub struct Location {
     pub file: Option<String>,
     /// The line in it.
     pub line: Option<u32>,
+}
+
+/// What code had at an instruction.
+#[derive(Clone, Copy)]
+pub struct CodeState<'a> {
+    /// The registers, by their numbers in machine code.
+    pub registers: &'a [u64; 16],
+    /// The word of eight bytes at an address of its stack, or `None` if it is not known. The debug information chooses the address, so this
+    /// must look at nothing but what is the code's own.
+    pub memory: &'a dyn Fn(u64) -> Option<u64>,
 }
 
 /// What an address is to the code that reaches for it.
@@ -186,15 +198,15 @@ impl Symbols {
     }
 
     /// What an address is to the instruction at an offset in the window: a member of what one of its variables points to.
-    /// The variable must be in a register there. The registers have their numbers in machine code. No memory is read for it.
+    /// The variable must be in a register there, or in the function's frame where `state` has memory of it.
     #[must_use]
     pub fn field(
         &mut self,
         offset: u64,
-        registers: &[u64; 16],
+        state: &CodeState<'_>,
         address: u64,
     ) -> Option<DebugField> {
-        self.field_at(offset, registers, address)
+        self.field_at(offset, state, address)
     }
 
     /// What is so many bytes into a global variable, by what the unit of the instruction at an offset declares.
@@ -215,11 +227,11 @@ impl Symbols {
     pub fn reached(
         &mut self,
         offset: u64,
-        (registers, address): (&[u64; 16], u64),
+        (state, address): (&CodeState<'_>, u64),
         variable: Option<(&str, u64)>,
         function: &str,
     ) -> Option<DebugField> {
-        let mut found = self.field(offset, registers, address);
+        let mut found = self.field(offset, state, address);
         if found.is_none() {
             let (name, distance) = variable?;
             found = self.field_of_global(offset, name, distance);

@@ -30,7 +30,7 @@ pub use mullion_word_runtime as runtime;
 
 use mullion_symbols::Symbols;
 use mullion_word_verifier::verify;
-use runtime::{Module, ModuleError, Reached, ReachedField};
+use runtime::{Module, ModuleError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
@@ -74,21 +74,7 @@ pub fn module(name: &str, bytes: Vec<u8>) -> Result<Arc<Module>, OpenError> {
     module.set_fields(move |reach| {
         let mut symbols = fields.lock().unwrap_or_else(PoisonError::into_inner);
         let symbols = symbols.get_or_insert_with(|| Symbols::new(Arc::clone(&of_fields)));
-        field(symbols, reach)
+        symbols.reached_field(reach)
     });
     Ok(module)
-}
-
-/// What an address is to an instruction of a module, for [`Module::set_fields`].
-pub fn field(symbols: &mut Symbols, reach: &Reached<'_>) -> Option<ReachedField> {
-    let at = (reach.registers, reach.address);
-    let found = symbols.reached(reach.instruction, at, reach.variable, reach.export)?;
-    Some(ReachedField {
-        variable: found.variable,
-        of: found.of,
-        bytes: found.bytes,
-        member: found.member,
-        distance: found.distance,
-        parameter: found.parameter,
-    })
 }

@@ -8,7 +8,7 @@ use crate::memory::lock;
 use crate::module::Module;
 use crate::note;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
-use crate::report::Report;
+use crate::report::{Report, StackWords};
 use crate::rights::Raised;
 use crate::wanted::Keep;
 use mullion_supervisor::{DomainId, GroupId};
@@ -231,6 +231,7 @@ pub(crate) struct Record {
     pub(crate) call: u64,
     pub(crate) address: u64,
     pub(crate) registers: [u64; 16],
+    pub(crate) stack: Option<StackWords>,
 }
 
 impl Default for Record {
@@ -245,6 +246,7 @@ impl Default for Record {
             call: 0,
             address: 0,
             registers: [0; 16],
+            stack: None,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::object::object;
 use crate::operand;
 use crate::policy::ErrorValue;
 use crate::refuse::Refusal;
-use crate::report::{FaultKind, Reached, Report, allows};
+use crate::report::{FaultKind, Reached, Report, StackWords, allows};
 use crate::signals::{self, Handler, SIGNALS};
 use crate::thread::{self, Thread};
 use crate::world::world;
@@ -181,6 +181,8 @@ unsafe fn take_down(
             false => (*frame).caller,
         };
         here.domain = std::ptr::null();
+        let top = registers[libc::REG_R15 as usize] as u64;
+        let stack = StackWords::around(top, (*seat).low, (*seat).top);
         let thread = &mut *here.thread.cast::<Thread>();
         thread.ended += 1;
         thread.record = Record {
@@ -193,6 +195,7 @@ unsafe fn take_down(
             call: call(kind, registers),
             address,
             registers: signals::general(registers),
+            stack: Some(stack),
         };
         if kind.is_some() {
             (*inner).state.fetch_or(state::ENDED, Ordering::SeqCst);
@@ -337,6 +340,7 @@ fn report(
             field = core.module.field_of(&Reached {
                 instruction,
                 registers: &record.registers,
+                stack: record.stack.as_ref(),
                 address,
                 variable,
                 export: &export,

@@ -11,7 +11,7 @@ use crate::memory::lock;
 use crate::note::{Note, Want};
 use crate::object::{self, Object};
 use crate::operand;
-use crate::report::{FaultKind, Reached, ReachedField};
+use crate::report::{FaultKind, Reached, ReachedField, StackWords};
 use crate::thread;
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -37,6 +37,7 @@ impl Note<'_> {
         self.domain.core.module.field_of(&Reached {
             instruction: self.instruction,
             registers: self.registers?,
+            stack: self.stack,
             address: self.address(),
             variable: object.variable(self.address()),
             export: self.export,
@@ -56,13 +57,13 @@ impl Note<'_> {
 
 /// Tells of something, as the host. False: the domain does not learn, and nothing was told.
 pub(crate) fn note(core: &'static Core, instruction: u64, want: Want<'_>) -> bool {
-    note_at(core, (instruction, None), want)
+    note_at(core, (instruction, None, None), want)
 }
 
 /// As [`note`], of an instruction whose registers are known.
 fn note_at(
     core: &'static Core,
-    (instruction, registers): (u64, Option<&[u64; 16]>),
+    (instruction, registers, stack): (u64, Option<&[u64; 16]>, Option<&StackWords>),
     want: Want<'_>,
 ) -> bool {
     let Some(hook) = &core.learning else {
@@ -82,6 +83,7 @@ fn note_at(
             false => 0,
         },
         registers,
+        stack,
         want,
     });
     true
@@ -119,8 +121,10 @@ pub(crate) unsafe fn go_on(
             };
             // SAFETY: the domain that faulted runs on this thread, and its context says where it was.
             unsafe {
+                let seat = (*here.frame).seat;
+                let stack = StackWords::around(registers[15], (*seat).low, (*seat).top);
                 as_host(here, registers[4], || {
-                    note_at(core, (back, Some(registers)), want)
+                    note_at(core, (back, Some(registers), Some(&stack)), want)
                 })
             };
             went[libc::REG_RIP as usize] = back as i64;

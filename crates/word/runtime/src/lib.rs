@@ -76,7 +76,7 @@ pub use note::{Note, Want};
 pub use object::{Block, Object, Owner};
 pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy};
 pub use refuse::refuse;
-pub use report::{FaultKind, Reached, ReachedField, Report};
+pub use report::{FaultKind, Reached, ReachedField, Report, StackWords};
 pub use rights::GrantError;
 pub use size::{Bits, Number, Size, Sum, Term};
 pub use world::SetupError;

@@ -1,6 +1,7 @@
 //! What is told of a domain that learns.
 
 use crate::core::Domain;
+use crate::report::StackWords;
 use std::sync::Arc;
 
 /// Is told of each refusal. It may run in the handler of a fault, on a stack of 256 KiB, with no lock of the module
@@ -20,6 +21,8 @@ pub struct Note<'a> {
     pub instruction: u64,
     /// The registers there, by their numbers in machine code, if they are known.
     pub registers: Option<&'a [u64; 16]>,
+    /// What lay on the module's data stack then, if it is known.
+    pub stack: Option<&'a StackWords>,
     /// What was done.
     pub want: Want<'a>,
 }

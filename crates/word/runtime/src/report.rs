@@ -42,12 +42,66 @@ pub struct Reached<'a> {
     pub instruction: u64,
     /// The registers there, by their numbers in machine code.
     pub registers: &'a [u64; 16],
+    /// What lay on the module's data stack.
+    pub stack: Option<&'a StackWords>,
     /// What it has reached for.
     pub address: u64,
     /// The host's variable that the address is in, and how many bytes into it.
     pub variable: Option<(&'a str, u64)>,
     /// The export whose call it is.
     pub export: &'a str,
+}
+
+/// Words of a module's data stack around its top, as they were at an instruction. The module may have written anything there.
+#[derive(Clone, Copy, Debug)]
+pub struct StackWords {
+    /// The address of the first one.
+    first: u64,
+    words: [u64; StackWords::MOST],
+    count: usize,
+}
+
+impl StackWords {
+    /// So many words are kept.
+    const MOST: usize = 128;
+    /// Bytes below the top that code may use.
+    const BELOW: u64 = 128;
+
+    /// Those around `top`, which is whatever the module says, of a stack that is mapped from `low` to `high`.
+    ///
+    /// # Safety
+    /// The stack is mapped between these as long as this runs.
+    pub(crate) unsafe fn around(top: u64, low: u64, high: u64) -> StackWords {
+        let mut kept = StackWords {
+            first: (top & !7)
+                .saturating_sub(Self::BELOW)
+                .max(low.next_multiple_of(8)),
+            words: [0; Self::MOST],
+            count: 0,
+        };
+        let room = high.saturating_sub(kept.first) / 8;
+        kept.count = room.min(Self::MOST as u64) as usize;
+        for (word, at) in kept
+            .words
+            .iter_mut()
+            .zip((kept.first..).step_by(8))
+            .take(kept.count)
+        {
+            // SAFETY: it is aligned and between the two. Another thread of the module may write it, so it is read as it is.
+            *word = unsafe { (at as *const u64).read_volatile() };
+        }
+        kept
+    }
+
+    /// The word at an address, if it is one of these.
+    #[must_use]
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let distance = address.checked_sub(self.first)?;
+        let at = usize::try_from(distance / 8)
+            .ok()
+            .filter(|at| *at < self.count)?;
+        distance.is_multiple_of(8).then(|| self.words[at])
+    }
 }
 
 /// What an address is to the code that has reached for it, by the module's debug information. Its author may have forged that.

@@ -159,7 +159,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
     };
     let module = Module::new(name, &verified).map_err(|error| text(&error))?;
     let symbols = Mutex::new(Symbols::new(bytes.to_vec()));
-    module.set_fields(move |reach| crate::report::field(&mut lock(&symbols), reach));
+    module.set_fields(move |reach| lock(&symbols).reached_field(reach));
     let domain = match crate::learn::folder() {
         None => host.load_with(&module, lowered, &mut call::resolve),
         Some(folder) => {

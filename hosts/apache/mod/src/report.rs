@@ -3,8 +3,7 @@
 use crate::apr;
 use crate::layout;
 use crate::walled::{Walled, lock};
-use mullion_symbols::Symbols;
-use mullion_word_runtime::{FaultKind, Reached, ReachedField, Report};
+use mullion_word_runtime::{FaultKind, Report};
 use std::sync::atomic::Ordering;
 
 impl Walled {
@@ -78,20 +77,6 @@ impl Walled {
         }
         crate::load::owner(self, at).unwrap_or_else(|| symbol(at))
     }
-}
-
-/// What an address is to an instruction of a module, by its debug information.
-pub(crate) fn field(symbols: &mut Symbols, reach: &Reached<'_>) -> Option<ReachedField> {
-    let at = (reach.registers, reach.address);
-    let found = symbols.reached(reach.instruction, at, reach.variable, reach.export)?;
-    Some(ReachedField {
-        variable: found.variable,
-        of: found.of,
-        bytes: found.bytes,
-        member: found.member,
-        distance: found.distance,
-        parameter: found.parameter,
-    })
 }
 
 fn symbol(at: u64) -> String {

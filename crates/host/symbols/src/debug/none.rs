@@ -1,7 +1,7 @@
 //! No debug information: this is compiled without what reads it.
 
 use crate::elf::Elf;
-use crate::{DebugField, DebugSignature, Location, Symbols, Unknown};
+use crate::{CodeState, DebugField, DebugSignature, Location, Symbols, Unknown};
 
 /// There is none of it.
 pub(crate) enum Debug {}
@@ -25,7 +25,7 @@ impl Symbols {
         Vec::new()
     }
 
-    pub(crate) fn field_at(&mut self, _: u64, _: &[u64; 16], _: u64) -> Option<DebugField> {
+    pub(crate) fn field_at(&mut self, _: u64, _: &CodeState<'_>, _: u64) -> Option<DebugField> {
         None
     }
 
