@@ -2,6 +2,7 @@
 //! and goes through the gate.
 
 use crate::apr;
+use crate::deeds;
 use crate::frame::{Frame, Root};
 use crate::interface::{Answer as Result_, Back, Given};
 use crate::layout::{self, read};
@@ -211,9 +212,9 @@ impl Slot {
             return self.seen_to(frame, *arguments);
         }
         let walled = self.walled;
-        if walled.was_written.load(Ordering::Relaxed) {
-            for root in &frame.roots {
-                walled.touch(frame, *root)?;
+        if walled.deeds.has(deeds::WROTE) {
+            for root in frame.given() {
+                walled.touch(frame, root)?;
             }
         }
         walled.begin_words(frame);
@@ -273,7 +274,7 @@ impl Slot {
                 _ => {}
             }
         }
-        for root in frame.roots {
+        for root in frame.given() {
             walled.touch(frame, root)?;
             if let Root::Command(cmd) = root {
                 if walled.places.2 {
@@ -316,7 +317,7 @@ impl Slot {
         // What is noted here is over behind the call: nothing in between returns.
         for cmd in sourced(frame) {
             // SAFETY: the core has passed it.
-            unsafe { walled.swaps.note(cmd + sources::FILE, Rule::Source, 0) };
+            unsafe { walled.note_word(cmd + sources::FILE, Rule::Source, 0) };
         }
         walled.begin_words(frame);
         let result = self.invoke(&arguments);

@@ -1,9 +1,9 @@
 //! Connections to backends that mod_proxy gives to modules of protocols, and what their policies let these write of them.
 
+use crate::deeds;
 use crate::frame::Frame;
 use crate::layout::read;
 use crate::walled::{Walled, lock};
-use std::sync::atomic::Ordering;
 
 /// What a module may write of its connections to backends (`proxy_conn_rec`), and of what is counted for all of them.
 pub(crate) const BACKEND_FIELDS: [(&str, u64, u64); 7] = [
@@ -35,7 +35,7 @@ pub(crate) struct Backend {
 impl Walled {
     /// Connections to backends that this thread's calls have: other threads open and close theirs.
     pub(crate) fn backends(&self) -> Vec<Backend> {
-        match self.has_backends.load(Ordering::Relaxed) {
+        match self.deeds.has(deeds::BACKENDS) {
             true => {
                 let acquired = lock(&self.acquired);
                 let own = acquired.iter().filter(|(_, thread)| *thread == here());

@@ -62,7 +62,7 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
     let exchanged = frame.walled.exchange(frame);
     match exchanged.and_then(|()| errors::around(frame, || act(frame))) {
         Ok(answer) => {
-            frame.walled.swaps.begin();
+            frame.walled.go_on_with_words();
             answer
         }
         Err(what) => {
@@ -162,7 +162,7 @@ const ADDRESS_PORT: u64 = 24;
 /// The pool in whose life a result is good.
 fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
     let all = || params.iter().zip(arguments);
-    let pool = all().find(|(param, _)| **param == Param::Pool);
+    let pool = all().find(|(param, _)| matches!(param, Param::Pool));
     if let Some((_, pool)) = pool {
         return Some(*pool);
     }
@@ -245,7 +245,7 @@ fn simple(
     arguments: &mut [u64; WIDE],
 ) -> Answer<u64> {
     for (at, (param, value)) in params.iter().zip(arguments.iter_mut()).enumerate() {
-        if *param != Param::Any {
+        if !matches!(param, Param::Any) {
             *value = look(frame, name, at, *param, *value)?;
         }
     }

@@ -89,6 +89,15 @@ impl Frame {
         })
     }
 
+    /// What this very call was given.
+    #[inline]
+    pub(crate) fn given(&self) -> impl Iterator<Item = Root> {
+        let roots = self.roots.iter();
+        roots
+            .copied()
+            .take_while(|root| !matches!(root, Root::None))
+    }
+
     /// Whether this call, or one that it was made in, is of a module.
     pub(crate) fn is_in(&self, walled: &Walled) -> bool {
         // SAFETY: a frame's caller lives longer.

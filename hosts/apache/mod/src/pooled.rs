@@ -4,9 +4,9 @@
 use crate::apr;
 use crate::backends::here;
 use crate::call::mediate;
+use crate::deeds;
 use crate::frame::{self, Frame};
 use crate::walled::{Walled, lock};
-use std::sync::atomic::Ordering;
 
 /// A resource of a list, and the call that has taken it.
 pub(crate) struct Borrowed {
@@ -22,7 +22,7 @@ impl Walled {
     /// Gives back what an ended call of this thread has. A call that it was made in ends, too, and may still use a connection.
     pub(crate) fn give_back(&self) {
         let is_outer = frame::now().is_some_and(|frame| frame.is_in(self));
-        if is_outer || !self.has_backends.load(Ordering::Relaxed) {
+        if is_outer || !self.deeds.has(deeds::BACKENDS) {
             return;
         }
         let thread = here();
@@ -45,10 +45,14 @@ impl Walled {
     }
 
     /// A call has returned: what it has taken it keeps, if it was not ended.
+    #[inline(always)]
     pub(crate) fn settle(&self, frame: usize, is_ended: bool) {
-        if !self.has_borrowed.load(Ordering::Relaxed) {
-            return;
+        if self.deeds.has(deeds::BORROWED) {
+            self.settle_all(frame, is_ended);
         }
+    }
+
+    fn settle_all(&self, frame: usize, is_ended: bool) {
         let mut all = lock(&self.borrowed);
         let (own, rest) = std::mem::take(&mut *all)
             .into_iter()
@@ -90,7 +94,7 @@ pub(crate) extern "C" fn apr_reslist_acquire(list: u64, to: u64) -> u64 {
                 resource,
                 frame: std::ptr::from_ref(frame) as usize,
             });
-            walled.has_borrowed.store(true, Ordering::Relaxed);
+            walled.deeds.add(deeds::BORROWED);
             // SAFETY: the module may write there.
             unsafe { (to as *mut u64).write(resource) };
         }

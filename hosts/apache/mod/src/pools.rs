@@ -16,8 +16,8 @@ use crate::quick::Map;
 use crate::walled::{Answer, Walled, lock};
 use std::cell::RefCell;
 use std::ffi::c_int;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 /// What the pool of a part of a request is to the module that has made the part: it goes with that.
 pub(crate) const OF_REQUEST: u8 = b'q';
@@ -187,7 +187,15 @@ fn is_lasting(pool: u64) -> bool {
     pools.into_iter().flatten().any(|known| known == pool)
         // SAFETY: a pool that the module has something of lives.
         || unsafe { apr::apr_pool_parent_get(pool) } == 0
-        || crate::walled::is_global(pool)
+        || is_global(pool)
+}
+
+/// The pool of the configuration, which APR's macros for hooks use by a variable.
+pub(crate) fn is_global(pool: u64) -> bool {
+    static AT: OnceLock<Option<usize>> = OnceLock::new();
+    let at = *AT.get_or_init(|| apr::symbol("apr_hook_global_pool"));
+    // SAFETY: it is APR's variable.
+    at.is_some_and(|at| unsafe { read(at as u64) } == pool)
 }
 
 /// A part of a request that the module has made, of a request of this call, and that does not run.

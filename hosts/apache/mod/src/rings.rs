@@ -10,6 +10,7 @@
 //! Nothing that a module writes is followed: each link is looked up among the copies that the module has. While code of a module
 //! runs, the core's brigades that it knows are empty.
 
+use crate::few::Few;
 use crate::frame::Frame;
 use crate::kinds;
 use crate::layout::read;
@@ -53,18 +54,23 @@ pub(crate) struct Rings {
     copies: Map<u64>,
     /// What goes with a pool: copies.
     homes: Map<Vec<u64>>,
+    /// Emptied lists of those, which have room already.
+    spare: Vec<Vec<u64>>,
     free: Vec<u64>,
     numbers: u64,
 }
 
+/// So many emptied lists are kept.
+const SPARE: usize = 16;
+
 /// A call of the core with brigades and buckets of the module's.
 pub(crate) struct Passing<'f> {
     frame: &'f Frame,
-    brigades: Vec<u64>,
+    brigades: Few<u64, 2>,
     /// Copies with their numbers.
-    out: Vec<(u64, u64)>,
+    out: Few<(u64, u64), 4>,
     /// Buckets outside of brigades.
-    alone: Vec<u64>,
+    alone: Few<u64, 1>,
 }
 
 /// # Safety
@@ -149,9 +155,16 @@ unsafe fn destroy(real: u64) {
 }
 
 impl Rings {
+    /// What goes with a pool.
+    fn at_home(&mut self, pool: u64) -> &mut Vec<u64> {
+        let spare = &mut self.spare;
+        let fresh = || spare.pop().unwrap_or_default();
+        self.homes.entry(pool).or_insert_with(fresh)
+    }
+
     fn add(&mut self, home: u64, real: u64, copy: u64) {
         self.copies.insert(real, copy);
-        self.homes.entry(home).or_default().push(copy);
+        self.at_home(home).push(copy);
     }
 
     fn remove(&mut self, copy: u64) -> Option<Bucket> {
@@ -174,7 +187,10 @@ impl Rings {
     /// What goes with a pool, to be destroyed by the caller.
     pub(crate) fn forget(&mut self, pool: u64) -> Vec<u64> {
         let mut left = Vec::new();
-        for copy in self.homes.remove(&pool).unwrap_or_default() {
+        let Some(mut all) = self.homes.remove(&pool) else {
+            return left;
+        };
+        for copy in all.drain(..) {
             if let Some(brigade) = self.brigades.remove(&copy) {
                 self.copies.remove(&brigade.real);
                 self.free.push(copy);
@@ -185,6 +201,9 @@ impl Rings {
                     left.push(bucket.real);
                 }
             }
+        }
+        if self.spare.len() < SPARE {
+            self.spare.push(all);
         }
         left
     }
@@ -334,7 +353,7 @@ impl Walled {
         if !(passing.frame.has_pool(home) || self.knows_pool(home)) {
             return Err(format!("{copy:#x} is a brigade of another request"));
         }
-        if passing.brigades.contains(&copy) {
+        if passing.has(copy) {
             return Ok(real);
         }
         // SAFETY: the copies are the module's memory, and each was looked up; the ring is the core's.
@@ -343,23 +362,22 @@ impl Walled {
             let mut last = read(real + RING + PREVIOUS);
             let mut adopted = 0;
             while at != sentinel {
-                let next = match rings.buckets.get(&at) {
-                    Some(_) => read(at),
-                    // One of a type of the module's, in its own memory.
-                    None if adopted < kinds::MOST => {
-                        let own = kinds::adopt(self, passing.frame, at)?;
-                        link(last, own);
-                        link(own, real + RING);
-                        (last, adopted) = (own, adopted + 1);
-                        at = read(at);
-                        continue;
+                let Some(bucket) = rings.buckets.get_mut(&at) else {
+                    if adopted == kinds::MOST {
+                        return Err(format!("{at:#x} in a brigade is no bucket"));
                     }
-                    None => return Err(format!("{at:#x} in a brigade is no bucket")),
+                    // One of a type of the module's, in its own memory.
+                    let own = kinds::adopt(self, passing.frame, at)?;
+                    link(last, own);
+                    link(own, real + RING);
+                    (last, adopted) = (own, adopted + 1);
+                    at = read(at);
+                    continue;
                 };
-                let Some(bucket) = rings.buckets.get_mut(&at).filter(|bucket| !bucket.is_out)
-                else {
+                if bucket.is_out {
                     return Err(format!("{at:#x} is in a brigade twice"));
-                };
+                }
+                let next = read(at);
                 Walled::changed(at, bucket)?;
                 bucket.is_out = true;
                 passing.out.push((at, bucket.number));
@@ -379,7 +397,7 @@ impl Walled {
         let mut passing = Passing::new(frame);
         self.take_back(&mut passing, copy)?;
         let mut rings = lock(&self.rings);
-        for (copy, _) in passing.out.drain(..) {
+        for (copy, _) in passing.out.take() {
             rings.remove(copy);
         }
         Ok(())
@@ -402,10 +420,15 @@ impl<'f> Passing<'f> {
     pub(crate) fn new(frame: &'f Frame) -> Passing<'f> {
         Passing {
             frame,
-            brigades: Vec::new(),
-            out: Vec::new(),
-            alone: Vec::new(),
+            brigades: Few::new(),
+            out: Few::new(),
+            alone: Few::new(),
         }
+    }
+
+    /// Whether a brigade is passed already.
+    fn has(&self, brigade: u64) -> bool {
+        self.brigades.iter().any(|one| *one == brigade)
     }
 
     /// What the core gets for a brigade.
@@ -418,7 +441,7 @@ impl<'f> Passing<'f> {
         let walled = self.frame.walled;
         let mut rings = lock(&walled.rings);
         if let Some(brigade) = rings.brigades.get(&copy.wrapping_sub(RING))
-            && self.brigades.contains(&copy.wrapping_sub(RING))
+            && self.has(copy.wrapping_sub(RING))
         {
             return Ok(brigade.real + RING);
         }
@@ -447,13 +470,13 @@ impl<'f> Passing<'f> {
         let walled = self.frame.walled;
         let mut rings = lock(&walled.rings);
         let rings = &mut *rings;
-        for copy in self.brigades.drain(..) {
+        for copy in self.brigades.take() {
             walled.show_ring(rings, copy)?;
         }
-        for copy in self.alone.drain(..) {
+        for copy in self.alone.take() {
             walled.show_alone(rings, copy)?;
         }
-        for (copy, number) in self.out.drain(..) {
+        for (copy, number) in self.out.take() {
             let found = rings.buckets.get(&copy);
             if found.is_some_and(|bucket| bucket.is_out && bucket.number == number) {
                 rings.remove(copy);
@@ -541,7 +564,7 @@ impl Walled {
         if let Some(home) = rings.homes.get_mut(&old) {
             home.retain(|one| *one != copy);
         }
-        rings.homes.entry(pool).or_default().push(copy);
+        rings.at_home(pool).push(copy);
         Ok(())
     }
 }

@@ -8,10 +8,10 @@
 
 use crate::apr;
 use crate::call::{has, is_connection, is_request};
+use crate::deeds;
 use crate::frame::Frame;
 use crate::layout::{self, read};
 use crate::walled::{Answer, Walled, lock};
-use std::sync::atomic::Ordering;
 
 const TABLES: [u64; 7] = [
     layout::R_HEADERS_IN,
@@ -122,18 +122,21 @@ impl Walled {
 
     /// Before the core runs: connections to backends have our requests, and none of the module's; words that the core follows
     /// have what they may.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn exchange(&'static self, frame: &Frame) -> Answer<()> {
-        if self.swaps.has_any() {
-            self.look_at_words()?;
-        }
-        match self.makes_requests() && self.has_backends.load(Ordering::Relaxed) {
+        match self.deeds.has(deeds::SWAPPED | deeds::BACKENDS) {
             true => self.exchange_all(frame),
             false => Ok(()),
         }
     }
 
     fn exchange_all(&'static self, frame: &Frame) -> Answer<()> {
+        if self.deeds.has(deeds::SWAPPED) {
+            self.look_at_words()?;
+        }
+        if !self.makes_requests() {
+            return Ok(());
+        }
         for backend in self.backends() {
             // SAFETY: mod_proxy keeps its connections as long as the process lives.
             let r = unsafe { read(backend.at + REQUEST) };

@@ -54,7 +54,7 @@ impl Source {
         let granted = is_read.then(|| self.walled.grant(place, 8));
         if is_read {
             // SAFETY: the core reads by this state now, so it is alive.
-            unsafe { self.walled.swaps.note(place, Rule::Source, 0) };
+            unsafe { self.walled.note_word(place, Rule::Source, 0) };
         }
         // SAFETY: what stands for a module's function takes six integers.
         let function = unsafe { std::mem::transmute::<u64, Function>(function) };

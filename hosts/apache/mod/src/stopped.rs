@@ -7,6 +7,7 @@
 //! ```
 
 use crate::apr;
+use crate::deeds;
 use crate::interface::{Back, Ends};
 use crate::layout::{self, read};
 use crate::rings::{RING, append};
@@ -45,10 +46,16 @@ extern "C" fn refuse(filter: u64, brigade: u64) -> u64 {
 }
 
 /// The answer of a call that is not made: the module was stopped in this request before.
+#[inline(always)]
 pub(crate) fn before(walled: &Walled, kind: &Back, arguments: &[u64]) -> Option<u64> {
-    if kind.ends != Ends::OutputFilter || !walled.has_stopped.load(Ordering::Relaxed) {
-        return None;
+    match walled.deeds.has(deeds::STOPPED) && kind.ends == Ends::OutputFilter {
+        true => passed_by(walled, arguments),
+        false => None,
     }
+}
+
+/// The same for an output filter of a module of which one was stopped, in this request or another.
+fn passed_by(walled: &Walled, arguments: &[u64]) -> Option<u64> {
     let (filter, brigade) = (arguments[0], arguments[1]);
     // SAFETY: the core passes a filter, with its request or none.
     let r = unsafe { read(filter + layout::F_R) };

@@ -7,12 +7,12 @@
 //!   the module's code goes on ──► what the core has set meanwhile is noted
 //! ```
 
+use crate::deeds;
 use crate::frame::Frame;
 use crate::layout::{self, read};
 use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a policy calls the right to have a request use its connection's filters.
 pub(crate) const TUNNEL: &str = "request_rec.filters.connection";
@@ -49,8 +49,6 @@ pub(crate) struct Swaps {
     filters: bool,
     sockets: bool,
     pub(crate) sources: bool,
-    /// Whether it ever had one.
-    any: AtomicBool,
     words: Mutex<Vec<Word>>,
     /// Files of configuration, with the pools that they live as long as.
     pub(crate) files: Mutex<HashMap<u64, u64>>,
@@ -63,43 +61,6 @@ impl Swaps {
             sockets: may(SOCKET),
             sources: may(SOURCE),
             ..Swaps::default()
-        }
-    }
-
-    pub(crate) fn has_any(&self) -> bool {
-        self.any.load(Ordering::Relaxed)
-    }
-
-    /// The pool's words are gone.
-    pub(crate) fn forget(&self, pool: u64) {
-        if self.has_any() {
-            lock(&self.words).retain(|word| word.pool != pool);
-            lock(&self.files).retain(|_, known| *known != pool);
-        }
-    }
-
-    /// Notes a word, which is granted.
-    ///
-    /// # Safety
-    /// There is a word of the core's.
-    pub(crate) unsafe fn note(&self, at: u64, rule: Rule, pool: u64) {
-        let word = Word {
-            at,
-            // SAFETY: there is a word of the core's, as this function's own condition has it.
-            was: unsafe { read(at) },
-            rule,
-            pool,
-            thread: crate::backends::here(),
-        };
-        lock(&self.words).push(word);
-        self.any.store(true, Ordering::Relaxed);
-    }
-
-    /// The module's code goes on: what the core has set meanwhile is what was there.
-    #[inline]
-    pub(crate) fn begin(&self) {
-        if self.has_any() {
-            self.begin_all();
         }
     }
 
@@ -123,10 +84,43 @@ impl Swaps {
 }
 
 impl Walled {
+    /// Notes a word, which is granted.
+    ///
+    /// # Safety
+    /// There is a word of the core's.
+    pub(crate) unsafe fn note_word(&self, at: u64, rule: Rule, pool: u64) {
+        let word = Word {
+            at,
+            // SAFETY: there is a word of the core's, as this function's own condition has it.
+            was: unsafe { read(at) },
+            rule,
+            pool,
+            thread: crate::backends::here(),
+        };
+        lock(&self.swaps.words).push(word);
+        self.deeds.add(deeds::SWAPPED);
+    }
+
+    /// The pool's words are gone.
+    pub(crate) fn forget_words(&self, pool: u64) {
+        if self.deeds.has(deeds::SWAPPED) {
+            lock(&self.swaps.words).retain(|word| word.pool != pool);
+            lock(&self.swaps.files).retain(|_, known| *known != pool);
+        }
+    }
+
+    /// The module's code goes on: what the core has set meanwhile is what was there.
+    #[inline(always)]
+    pub(crate) fn go_on_with_words(&self) {
+        if self.deeds.has(deeds::SWAPPED) {
+            self.swaps.begin_all();
+        }
+    }
+
     /// A call begins. A request that was suspended may go on in another thread: its words are this thread's from now on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin_words(&self, frame: &Frame) {
-        if self.swaps.has_any() {
+        if self.deeds.has(deeds::SWAPPED) {
             self.take_words_over(frame);
             self.swaps.begin_all();
         }
@@ -199,7 +193,7 @@ impl Walled {
                     let rules = [Rule::Output(c), Rule::Input(c)].into_iter().cycle();
                     for (place, rule) in (0..FILTERS).step_by(8).zip(rules) {
                         // SAFETY: they are four fields of the request.
-                        unsafe { swaps.note(start + place, rule, pool) };
+                        unsafe { self.note_word(start + place, rule, pool) };
                     }
                     return self.lend(frame, pool, start, FILTERS).is_ok();
                 }
@@ -212,7 +206,7 @@ impl Walled {
                 if at.wrapping_sub(place) < 8 {
                     let pool = of(c + layout::C_POOL);
                     // SAFETY: the core has made the list, which has places for all modules.
-                    unsafe { swaps.note(place, Rule::Socket, pool) };
+                    unsafe { self.note_word(place, Rule::Socket, pool) };
                     return self.lend(frame, pool, place, 8).is_ok();
                 }
             }

@@ -12,12 +12,13 @@
 use crate::apr;
 use crate::arena::{self, Arena};
 use crate::count::Counter;
+use crate::deeds::{self, Deeds};
 use crate::frame::{Frame, Root};
 use crate::layout::{self, read};
 use crate::libraries::Stream;
 use crate::pieces;
 use crate::pooled::Borrowed;
-use crate::pools::{GOING, OF_REQUEST};
+use crate::pools::{GOING, OF_REQUEST, is_global};
 use crate::quick::Map;
 use crate::rings::{self, Rings};
 use crate::swaps::Swaps;
@@ -25,7 +26,7 @@ use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, Granted, Host};
 use mullion_word_table::{Access, View};
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A call is refused, and why.
@@ -168,10 +169,7 @@ pub(crate) struct Walled {
     request_place: Piece,
     connection_place: Piece,
     filter_place: Piece,
-    /// Whether one of a connection or a filter was ever written.
-    pub(crate) was_written: AtomicBool,
-    /// Whether a filter of its was ever stopped.
-    pub(crate) has_stopped: AtomicBool,
+    pub(crate) deeds: Deeds,
     /// Parts of `cmd_parms`, for the length of a directive's call.
     pub(crate) command: Vec<(u64, u64)>,
     pub(crate) places: (bool, bool, bool),
@@ -201,15 +199,12 @@ pub(crate) struct Walled {
     pub(crate) keeps_score: bool,
     /// Whether its gates pass on arguments behind the sixth.
     pub(crate) is_wide: bool,
-    /// Whether mod_proxy has ever given it a connection, and what it may write of one.
-    pub(crate) has_backends: AtomicBool,
-    /// Connections to backends with the threads that have them.
+    /// Connections to backends with the threads that have them, and what it may write of one.
     pub(crate) acquired: Mutex<Vec<(u64, u64)>>,
     pub(crate) backend_fields: Vec<&'static str>,
     /// Words that the core follows.
     pub(crate) swaps: Swaps,
-    /// Whether the module has ever taken something out of a list, and what calls have that run now.
-    pub(crate) has_borrowed: AtomicBool,
+    /// What calls that run now have taken out of lists.
     pub(crate) borrowed: Mutex<Vec<Borrowed>>,
     /// Of a heap that the module has in itself.
     pub(crate) pieces: Mutex<HashMap<u64, pieces::Piece>>,
@@ -280,8 +275,7 @@ impl Walled {
             request_place: Piece::new((0, 8)),
             connection_place: Piece::new((0, 8)),
             filter_place: Piece::new((layout::F_CTX, 8)),
-            was_written: AtomicBool::new(false),
-            has_stopped: AtomicBool::new(false),
+            deeds: Deeds::default(),
             command,
             places,
             data,
@@ -301,11 +295,9 @@ impl Walled {
             removes_filters,
             keeps_score,
             is_wide,
-            has_backends: AtomicBool::new(false),
             acquired: Mutex::default(),
             backend_fields,
             swaps,
-            has_borrowed: AtomicBool::new(false),
             borrowed: Mutex::default(),
             shadows: Mutex::default(),
             patterns: Mutex::default(),
@@ -451,7 +443,7 @@ impl Walled {
         self.open(&mut state, pool);
         let ledger = state.ledgers.entry(pool).or_default();
         ledger.stopped.push(r);
-        self.has_stopped.store(true, Ordering::Relaxed);
+        self.deeds.add(deeds::STOPPED);
     }
 
     pub(crate) fn was_stopped(&self, r: u64, pool: u64) -> bool {
@@ -469,7 +461,7 @@ impl Walled {
     fn forget(&self, pool: u64) {
         let left = lock(&self.rings).forget(pool);
         rings::destroy_all(left);
-        self.swaps.forget(pool);
+        self.forget_words(pool);
         let mut state = lock(&self.state);
         let Some(mut ledger) = state.ledgers.remove(&pool) else {
             return;
@@ -504,6 +496,9 @@ impl Walled {
 
     /// Memory of a pool, which is the module's as long as the pool lives.
     pub(crate) fn take(&'static self, frame: &Frame, pool: u64, bytes: u64) -> Answer<u64> {
+        if let Some(at) = self.take_known(pool, bytes) {
+            return Ok(at);
+        }
         self.with(frame, pool, |state| {
             let bytes = bytes.max(1).checked_next_multiple_of(8).unwrap_or(u64::MAX);
             let State {
@@ -541,6 +536,20 @@ impl Walled {
             *used += size;
             (ledger.next, ledger.end) = (at + bytes, at + size);
             Ok(at)
+        })
+    }
+
+    /// The same from the chunk of a pool that the module has something of already, as nearly always.
+    #[inline]
+    fn take_known(&self, pool: u64, bytes: u64) -> Option<u64> {
+        let mut state = lock(&self.state);
+        let ledger = state.ledgers.get_mut(&pool)?;
+        let bytes = bytes.max(1).checked_next_multiple_of(8)?;
+        let at = ledger.next;
+        let has_room = bytes <= ledger.end - at;
+        has_room.then(|| {
+            ledger.next += bytes;
+            at
         })
     }
 
@@ -621,7 +630,7 @@ impl Walled {
                 let mut acquired = lock(&self.acquired);
                 acquired.retain(|(known, _)| *known != object);
                 acquired.push((object, crate::backends::here()));
-                self.has_backends.store(true, Ordering::Relaxed);
+                self.deeds.add(deeds::BACKENDS);
             }
             if state.objects.insert(object, kind).is_none()
                 && let Some(ledger) = pool.and_then(|pool| state.ledgers.get_mut(&pool))
@@ -691,7 +700,7 @@ impl Walled {
     #[inline]
     pub(crate) fn touch(&'static self, frame: &Frame, root: Root) -> Answer<()> {
         match root {
-            Root::Connection(_) | Root::Filter(_) if self.was_written.load(Ordering::Relaxed) => {
+            Root::Connection(_) | Root::Filter(_) if self.deeds.has(deeds::WROTE) => {
                 self.touch_warm(frame, root)
             }
             _ => Ok(()),
@@ -754,7 +763,7 @@ impl Walled {
             piece.warm.store(WARM, Ordering::Relaxed);
             match root {
                 Root::Request(_) => crate::warm::add(self),
-                _ => self.was_written.store(true, Ordering::Relaxed),
+                _ => self.deeds.add(deeds::WROTE),
             }
             return done.is_ok();
         }
@@ -787,12 +796,4 @@ impl Walled {
             .any(|(start, bytes)| (*start..start + bytes).contains(&at));
         range || self.writes(at, 1)
     }
-}
-
-/// The pool of the configuration, which APR's macros for hooks use by a variable.
-pub(crate) fn is_global(pool: u64) -> bool {
-    static AT: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
-    let at = *AT.get_or_init(|| apr::symbol("apr_hook_global_pool"));
-    // SAFETY: it is APR's variable.
-    at.is_some_and(|at| unsafe { read(at as u64) } == pool)
 }

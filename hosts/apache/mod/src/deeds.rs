@@ -1,0 +1,32 @@
+//! What a module has ever done that makes its calls need a closer look from then on. Most modules have done nothing of it, so a
+//! call of theirs looks at one byte.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Bits that are set and never taken back. The thread that does something sets its bit before the call goes on, so that very
+/// call's return sees it.
+#[derive(Default)]
+pub(crate) struct Deeds(AtomicU8);
+
+/// A filter of the module was stopped.
+pub(crate) const STOPPED: u8 = 1;
+/// It has written a field of a connection or a filter.
+pub(crate) const WROTE: u8 = 2;
+/// It was granted a word that the core follows (`swaps.rs`).
+pub(crate) const SWAPPED: u8 = 4;
+/// It has taken something out of a list (`pooled.rs`).
+pub(crate) const BORROWED: u8 = 8;
+/// mod_proxy has given it a connection to a backend.
+pub(crate) const BACKENDS: u8 = 16;
+
+impl Deeds {
+    /// Whether it has done one of these.
+    #[inline(always)]
+    pub(crate) fn has(&self, any: u8) -> bool {
+        self.0.load(Ordering::Relaxed) & any != 0
+    }
+
+    pub(crate) fn add(&self, deed: u8) {
+        self.0.fetch_or(deed, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,62 @@
+//! Short lists that need no memory of their own: nearly all calls pass one brigade with a bucket or two.
+
+/// The first `N` elements, and those behind them.
+pub(crate) struct Few<T, const N: usize> {
+    count: usize,
+    few: [T; N],
+    more: Vec<T>,
+}
+
+impl<T: Copy + Default, const N: usize> Few<T, N> {
+    #[inline]
+    pub(crate) fn new() -> Few<T, N> {
+        Few {
+            count: 0,
+            few: [T::default(); N],
+            more: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, one: T) {
+        match self.few.get_mut(self.count) {
+            Some(place) => {
+                *place = one;
+                self.count += 1;
+            }
+            None => self.more.push(one),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.few.iter().take(self.count).chain(&self.more)
+    }
+
+    /// All of them, in their order; none are left.
+    #[inline]
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = T> + use<T, N> {
+        let count = std::mem::take(&mut self.count);
+        let first = self.few.into_iter().take(count);
+        first.chain(std::mem::take(&mut self.more))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Few;
+
+    #[test]
+    fn many_are_kept_in_their_order_and_taken_once() {
+        for many in 0..7u64 {
+            let mut few: Few<u64, 3> = Few::new();
+            (0..many).for_each(|one| few.push(one));
+            let all: Vec<u64> = (0..many).collect();
+            assert_eq!(few.iter().copied().collect::<Vec<_>>(), all);
+            assert_eq!(few.take().collect::<Vec<_>>(), all);
+            assert_eq!(few.iter().count(), 0);
+            few.push(9);
+            assert_eq!(few.take().collect::<Vec<_>>(), [9]);
+        }
+    }
+}
