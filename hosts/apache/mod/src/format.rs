@@ -9,8 +9,10 @@ use crate::interface::back as kind;
 use crate::layout::{self, read};
 use crate::libraries::scanned;
 use crate::own::{pass, string};
+use crate::pools;
 use crate::rings::Passing;
 use crate::walled::Answer;
+use std::mem::MaybeUninit;
 
 /// What a variadic call passes.
 struct Passed {
@@ -67,11 +69,23 @@ variadic! {
     };
     apr_psprintf = |frame, passed| {
         let [pool, format, c, d, e, f] = passed.integers;
-        frame.walled.pool(frame, pool)?;
-        checked(format)?;
+        let format = checked(format)?;
         let (x, s) = (&passed.floats, &passed.stacked);
+        // Nearly all are short: what fits here is copied once.
+        let mut line = [const { MaybeUninit::<u8>::uninit() }; LINE];
+        // SAFETY: it is as long as is said, and the format writes nothing by its arguments.
+        let length = unsafe { apr::apr_snprintf(line.as_mut_ptr() as u64, LINE as u64, format.at(), c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) };
+        if let Ok(length) = usize::try_from(length)
+            && length < LINE - 1
+        {
+            // SAFETY: APR has written so many bytes there, and says less if there was no room.
+            let text = unsafe { std::slice::from_raw_parts(line.as_ptr().cast::<u8>(), length) };
+            return frame.walled.copy(frame, pool, text);
+        }
+        frame.walled.pool(frame, pool)?;
         // SAFETY: the pool lives, and the format writes nothing by its arguments.
-        let made = unsafe { apr::apr_psprintf(pool, format, c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+        let made = unsafe { apr::apr_psprintf(pool, format.at(), c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
             s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) };
         // SAFETY: APR's strings end with a zero.
         frame.walled.copy(frame, pool, unsafe { apr::text(made) })
@@ -79,28 +93,28 @@ variadic! {
     apr_snprintf = |frame, passed| {
         let [to, bytes, format, d, e, f] = passed.integers;
         frame.walled.must_write(to, bytes)?;
-        checked(format)?;
+        let format = checked(format)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: the module may write so much there, and the format writes nothing by its arguments.
-        Ok(unsafe { apr::apr_snprintf(to, bytes, format, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+        Ok(unsafe { apr::apr_snprintf(to, bytes, format.at(), d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
             s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
     };
     snprintf = |frame, passed| {
         let [to, bytes, format, d, e, f] = passed.integers;
         frame.walled.must_write(to, bytes)?;
-        checked(format)?;
+        let format = checked(format)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: the module may write so much there, and the format writes nothing by its arguments.
-        Ok(unsafe { libc::snprintf(to as *mut _, bytes as usize, format as *const _, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+        Ok(unsafe { libc::snprintf(to as *mut _, bytes as usize, format.at() as *const _, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
             s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
     };
     ap_rprintf = |frame, passed| {
         let [r, format, c, d, e, f] = passed.integers;
         a_request(frame, r)?;
-        checked(format)?;
+        let format = checked(format)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: it is a request, and the format writes nothing by its arguments.
-        Ok(unsafe { apr::ap_rprintf(r, format, c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+        Ok(unsafe { apr::ap_rprintf(r, format.at(), c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
             s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
     };
     ap_rvputs = |frame, passed| {
@@ -153,12 +167,12 @@ variadic! {
     apr_brigade_printf = |frame, passed| {
         let [brigade, flush, filter, format, e, f] = passed.integers;
         let flush = flushing(frame, flush, filter)?;
-        checked(format)?;
+        let format = checked(format)?;
         let mut passing = Passing::new(frame);
         let brigade = passing.brigade(brigade)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: the brigade is the core's, and the format writes nothing by its arguments.
-        let status = unsafe { apr::apr_brigade_printf(brigade, flush, filter, format, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+        let status = unsafe { apr::apr_brigade_printf(brigade, flush, filter, format.at(), e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
             s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) };
         passing.end()?;
         Ok(status as u64)
@@ -171,12 +185,12 @@ variadic! {
     ap_fprintf = |frame, passed| {
         let [filter, brigade, format, d, e, f] = passed.integers;
         behind(frame, filter)?;
-        checked(format)?;
+        let format = checked(format)?;
         let mut passing = Passing::new(frame);
         let brigade = passing.brigade(brigade)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: filter and brigade are the core's, and the format writes nothing by its arguments.
-        let status = unsafe { apr::ap_fprintf(filter, brigade, format, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+        let status = unsafe { apr::ap_fprintf(filter, brigade, format.at(), d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
             s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) };
         passing.end()?;
         Ok(status as u32 as u64)
@@ -189,7 +203,11 @@ variadic! {
     };
     __isoc99_sscanf = |frame, passed| {
         let [text, format, ..] = passed.integers;
-        let sizes = scanned(string(format)?, string(text)?)?;
+        // Copies: what the function writes may lie over the module's own.
+        let of = |at| string(at).map(|bytes| [bytes, &[0]].concat());
+        let (text, format) = (of(text)?, of(format)?);
+        let until_zero = |copy: &[u8]| copy.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
+        let sizes = scanned(&until_zero(&format), &until_zero(&text))?;
         let places: Vec<u64> = passed.words(2).take(sizes.len()).collect();
         if places.len() < sizes.len() {
             return Err("more arguments than the wall passes on".to_owned());
@@ -200,7 +218,7 @@ variadic! {
         let [_, _, c, d, e, f] = passed.integers;
         let s = &passed.stacked;
         // SAFETY: both are strings; the format writes nothing but what was looked at.
-        Ok(unsafe { libc::sscanf(text as *const _, format as *const _, c, d, e, f,
+        Ok(unsafe { libc::sscanf(text.as_ptr().cast(), format.as_ptr().cast(), c, d, e, f,
             s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
     };
     apr_file_printf = |frame, passed| {
@@ -208,10 +226,10 @@ variadic! {
         if !frame.walled.knows(file, b'i') {
             return Err(format!("{file:#x} is no file that the module has opened"));
         }
-        checked(format)?;
+        let format = checked(format)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: it is the module's file, and the format writes nothing by its arguments.
-        Ok(unsafe { apr::apr_file_printf(file, format, c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
+        Ok(unsafe { apr::apr_file_printf(file, format.at(), c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
             s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]) } as u64)
     };
     apr_table_do = |frame, passed| {
@@ -219,6 +237,7 @@ variadic! {
         // Tables of the configurations of others are read, as the module may itself.
         let each = back::stand_in(frame, kind("each"), each)?;
         let keys = passed.list(3)?;
+        let _held = pools::read_table(frame, table);
         if keys.is_empty() {
             // SAFETY: the module may read tables; the callback is one that the module may call.
             return Ok(unsafe { apr::apr_table_do(each, data, table, 0u64) } as u64);
@@ -390,9 +409,54 @@ fn a_request(frame: &Frame, r: u64) -> Answer<()> {
     }
 }
 
-/// A format that writes nothing by its arguments.
-pub(crate) fn checked(format: u64) -> Answer<()> {
-    let mut rest = string(format)?.iter();
+/// So long a text is made on the stack.
+const LINE: usize = 512;
+/// So long a format is kept there.
+const SHORT: usize = 128;
+
+/// A format that writes nothing by its arguments. It is a copy: what the function writes may lie over the module's own, and
+/// another thread of the module may change that one meanwhile.
+pub(crate) struct Format {
+    short: [u8; SHORT],
+    long: Vec<u8>,
+}
+
+impl Format {
+    fn of(text: &[u8]) -> Format {
+        let mut short = [0; SHORT];
+        // One byte is left for the end, which is a zero already.
+        match short[..SHORT - 1].get_mut(..text.len()) {
+            Some(place) => {
+                place.copy_from_slice(text);
+                Format {
+                    short,
+                    long: Vec::new(),
+                }
+            }
+            None => Format {
+                short,
+                long: [text, &[0]].concat(),
+            },
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self.long.as_slice() {
+            [] => &self.short,
+            long => long,
+        }
+    }
+
+    /// Where it is; it ends with a zero.
+    pub(crate) fn at(&self) -> u64 {
+        self.bytes().as_ptr() as u64
+    }
+}
+
+/// A format of the module's that writes nothing by its arguments.
+pub(crate) fn checked(format: u64) -> Answer<Format> {
+    let format = Format::of(string(format)?);
+    let mut rest = format.bytes().iter().take_while(|byte| **byte != 0);
     while rest.any(|byte| *byte == b'%') {
         let conversion = rest.find(|byte| {
             !matches!(
@@ -404,7 +468,7 @@ pub(crate) fn checked(format: u64) -> Answer<()> {
             return Err("a format with %n".to_owned());
         }
     }
-    Ok(())
+    Ok(format)
 }
 
 type Log = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, ...);
@@ -413,13 +477,40 @@ type Log = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, ...);
 fn log(passed: &Passed, to: Log) -> Answer<u64> {
     let ([file, line, index, level, status, of], x, s) =
         (passed.integers, &passed.floats, &passed.stacked);
-    checked(s[0])?;
+    let format = checked(s[0])?;
     // SAFETY: it is httpd's function; the format writes nothing by its arguments.
     unsafe {
         to(
-            file, line, index, level, status, of, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
-            s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13],
-            s[14], s[15],
+            file,
+            line,
+            index,
+            level,
+            status,
+            of,
+            x[0],
+            x[1],
+            x[2],
+            x[3],
+            x[4],
+            x[5],
+            x[6],
+            x[7],
+            format.at(),
+            s[1],
+            s[2],
+            s[3],
+            s[4],
+            s[5],
+            s[6],
+            s[7],
+            s[8],
+            s[9],
+            s[10],
+            s[11],
+            s[12],
+            s[13],
+            s[14],
+            s[15],
         );
     }
     Ok(0)
@@ -455,9 +546,9 @@ pub(crate) extern "C" fn apr_pvsprintf(pool: u64, format: u64, list: u64) -> u64
     mediate(|frame| {
         frame.walled.pool(frame, pool)?;
         frame.walled.must_write(list, 24)?;
-        checked(format)?;
+        let format = checked(format)?;
         // SAFETY: the pool lives; the list is the module's, and APR reads what the module may read.
-        let made = unsafe { apr::apr_pvsprintf(pool, format, list) };
+        let made = unsafe { apr::apr_pvsprintf(pool, format.at(), list) };
         // SAFETY: APR's strings end with a zero.
         frame.walled.copy(frame, pool, unsafe { apr::text(made) })
     })
@@ -473,11 +564,11 @@ pub(crate) extern "C" fn apr_brigade_vprintf(
     mediate(|frame| {
         let flush = flushing(frame, flush, filter)?;
         frame.walled.must_write(list, 24)?;
-        checked(format)?;
+        let format = checked(format)?;
         let mut passing = Passing::new(frame);
         let brigade = passing.brigade(brigade)?;
         // SAFETY: the brigade is the core's; the list is the module's, and APR reads what the module may read.
-        let status = unsafe { apr::apr_brigade_vprintf(brigade, flush, filter, format, list) };
+        let status = unsafe { apr::apr_brigade_vprintf(brigade, flush, filter, format.at(), list) };
         passing.end()?;
         Ok(status as u64)
     })

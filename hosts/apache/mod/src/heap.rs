@@ -246,11 +246,11 @@ pub(crate) extern "C" fn ap_retained_data_create(key: u64, bytes: u64) -> u64 {
 pub(crate) extern "C" fn apr_vsnprintf(to: u64, bytes: u64, format: u64, list: u64) -> u64 {
     mediate(|frame| {
         frame.walled.must_write(to, bytes)?;
-        crate::format::checked(format)?;
+        let format = crate::format::checked(format)?;
         let real = apr::symbol("apr_vsnprintf").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with room for what it writes, and a format that writes nothing else.
         let real: extern "C" fn(u64, u64, u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
-        Ok(real(to, bytes, format, list) as u32 as u64)
+        Ok(real(to, bytes, format.at(), list) as u32 as u64)
     })
 }
 

@@ -47,6 +47,26 @@ pub(crate) fn begin(pool: u64) {
 thread_local! {
     /// Parts of requests that this thread's calls have the core run.
     static RUNS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    /// Pools of tables that APR goes through in this thread, with functions of modules.
+    static READ: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A table that APR goes through until this is dropped: the functions that it calls cannot end the table's pool.
+pub(crate) struct Reading(());
+
+/// Holds the pool of a table. The module cannot end the pool of one that it does not know, or the table is its own memory.
+pub(crate) fn read_table(frame: &Frame, table: u64) -> Option<Reading> {
+    crate::call::has(frame, b't', table).then(|| {
+        // SAFETY: it was seen to be a table, which begins with its array, and that with its pool.
+        READ.with_borrow_mut(|read_now| read_now.push(unsafe { read(table) }));
+        Reading(())
+    })
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        READ.with_borrow_mut(|read_now| read_now.pop());
+    }
 }
 
 /// A pool is about to go. It runs before any function of the module's that the pool has.
@@ -163,6 +183,13 @@ fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
     };
     if RUNS.with_borrow(|runs| runs.iter().any(is_run)) {
         return Err(format!("{pool:#x} is a pool of a request that runs"));
+    }
+    // This thread cannot have ended those pools since, by this.
+    let is_above = |of: &u64| upwards(*of).any(|above| above == pool);
+    if READ.with_borrow(|read_now| read_now.iter().any(is_above)) {
+        return Err(format!(
+            "{pool:#x} is a pool of a table that is gone through"
+        ));
     }
     // Whoever takes it off the list ends it.
     match lock(&MADE).as_mut().and_then(|made| made.remove(&pool)) {

@@ -255,6 +255,28 @@ static void objects(request_rec *r, const char *what)
     }
 }
 
+static int end_table(void *pool, const char *key, const char *value)
+{
+    apr_pool_destroy(pool);
+    return 1;
+}
+
+/* Ends what APR goes through. */
+static void tables(request_rec *r, const char *what)
+{
+    apr_pool_t *above, *p;
+    apr_table_t *table;
+
+    if (strncmp(what, "table-", 6))
+        return;
+    apr_pool_create(&above, r->pool);
+    apr_pool_create(&p, above);
+    table = apr_table_make(p, 4);
+    apr_table_set(table, "one", "1");
+    apr_table_set(table, "two", "2");
+    apr_table_do(end_table, strcmp(what, "table-above") ? p : above, table, NULL);
+}
+
 static int hostile(request_rec *r)
 {
     const char *what;
@@ -265,6 +287,19 @@ static int hostile(request_rec *r)
     if (!strcmp(what, "pid")) {
         ap_set_content_type(r, "text/plain");
         ap_rprintf(r, "%d", (int)getpid());
+        return OK;
+    }
+    /* What is written lies over the rest of the format: a %n that was not there when the format was looked at. */
+    if (!strcmp(what, "format-over") || !strcmp(what, "scan-over")) {
+        static char line[64];
+        int before = ap_scoreboard_image->global->running_generation;
+        strcpy(line, "%s........");
+        if (!strcmp(what, "format-over"))
+            apr_snprintf(line, sizeof(line), line, ".....%n", &ap_scoreboard_image->global->running_generation);
+        else
+            sscanf("..%n", line, line, &ap_scoreboard_image->global->running_generation);
+        ap_set_content_type(r, "text/plain");
+        ap_rputs(before == ap_scoreboard_image->global->running_generation ? "as before" : "changed", r);
         return OK;
     }
     if (!strcmp(what, "next")) {
@@ -361,6 +396,7 @@ static int hostile(request_rec *r)
     }
     if (!strcmp(what, "characters"))
         r->filename[0] = 'X';
+    tables(r, what);
     ends(r, what);
     objects(r, what);
     rings(r, what);

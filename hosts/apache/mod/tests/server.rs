@@ -322,7 +322,7 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 61] = [
+const ATTACKS: [(&str, &str); 63] = [
     ("receive", "`conn_rec.pool`"),
     ("unopened", "is no file"),
     ("scoreboard", "Access of"),
@@ -335,6 +335,8 @@ const ATTACKS: [(&str, &str); 61] = [
     ("deputy", "`request_rec.pool`"),
     ("buffer", "`conn_rec.pool`"),
     ("table", "is no table"),
+    ("table-pool", "is a pool of a table that is gone through"),
+    ("table-above", "is a pool of a table that is gone through"),
     ("pool", "is no pool that the module has made"),
     ("oldpool", "is no pool that the module has made"),
     ("format", "a format with %n"),
@@ -431,6 +433,11 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         );
         let now = running::get(server.port, "/hostile/pid", &[]).body;
         assert_eq!(now, pid, "behind {attack}");
+    }
+    // What is written lies over the format itself, which is another one then.
+    for attack in ["format-over", "scan-over"] {
+        let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
+        assert_eq!(answer.body, "as before", "{attack}: {answer:?}");
     }
     // The core ends a pool, and a function of the module's ends it then, too.
     for attack in ["later", "later-first"] {
