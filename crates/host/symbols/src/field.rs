@@ -229,8 +229,8 @@ impl Reach<'_> {
     }
 }
 
-/// What the variables of a function that lie in memory are told by, where the code is: a register, or the frame's address by the
-/// table of frames.
+/// The place from which a function's variables in memory are counted, where the code is. It is a register, or the frame's address
+/// by the table of frames.
 fn frame<'a>(
     reading: &Reading<'a>,
     opened: &Opened<'a>,

@@ -99,7 +99,7 @@ pub(crate) mod state {
     pub(crate) const SLOW: u32 = 8;
     /// Calls are limited in time, and the watchdog sleeps or does not know the domain yet.
     pub(crate) const UNWATCHED: u32 = 16;
-    /// What its code does is told (`follow.rs`).
+    /// The host is told what its code does (`follow.rs`).
     pub(crate) const FOLLOWED: u32 = 32;
 }
 

@@ -21,7 +21,7 @@ pub struct Note<'a> {
     pub instruction: u64,
     /// The registers there, by their numbers in machine code, if they are known.
     pub registers: Option<&'a [u64; 16]>,
-    /// What lay on the module's data stack then, if it is known.
+    /// The words that lay on the module's data stack then, if they are known.
     pub stack: Option<&'a StackWords>,
     /// What was done.
     pub want: Want<'a>,

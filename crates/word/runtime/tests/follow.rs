@@ -1,4 +1,4 @@
-//! What a module does is told, instruction by instruction, on one thread, and only of modules that were loaded for it.
+//! A host is told what a module does, instruction by instruction. That is so on one thread, for modules that were loaded for it.
 
 mod module;
 

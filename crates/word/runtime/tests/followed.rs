@@ -162,7 +162,7 @@ fn a_run_with_calls_and_accesses_is_what_the_model_allows() {
         // A decision about the words of a gate: it is placed anew.
         host.revoke(tell as *const () as usize, 4).unwrap();
     }
-    // What is granted in the middle of code is there when the access comes.
+    // A right that is granted in the middle of code is there when the access comes.
     let verified = verify(build("late", LATE)).unwrap();
     let late = Module::new("late", &verified).unwrap();
     let late = host.load(&late, Policy::new()).unwrap();

@@ -446,7 +446,7 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         let now = running::get(server.port, "/hostile/pid", &[]).body;
         assert_eq!(now, pid, "behind {attack}");
     }
-    // What is written lies over the format itself, which is another one then.
+    // APR writes over the format itself, which is another one then.
     for attack in ["format-over", "scan-over"] {
         let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
         assert_eq!(answer.body, "as before", "{attack}: {answer:?}");
