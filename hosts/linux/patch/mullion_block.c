@@ -29,7 +29,7 @@ struct mullion_block {
 	/* The module has made a disk, or has it no more. */
 	void (*made)(unsigned long domain, struct gendisk *disk);
 	void (*gone)(struct gendisk *disk);
-	/* Before it is added; 0: it is added already. */
+	/* Before it is added. 0: it is added already; -1: what it says of its functions is not the module's own data. */
 	int (*adds)(struct gendisk *disk);
 	/* The kernel could not add it. */
 	void (*not_added)(struct gendisk *disk);
@@ -37,8 +37,14 @@ struct mullion_block {
 	void (*fail)(struct bio *bio);
 	/* Where the memory of a page is. */
 	unsigned long (*memory)(struct page *page);
-	/* Of the library. */
+	/* What the module may read and write of a disk, before it is added and then. How many pieces, of at most 8. */
+	int (*fields)(struct gendisk *disk, int is_added, struct mullion_piece *pieces);
+	/* Of the library: the module in whose data so many bytes lie, or 0. */
+	unsigned long (*owner)(unsigned long address, unsigned long bytes);
 	void (*lend)(unsigned long domain, unsigned long what, const struct mullion_piece *pieces, unsigned long count);
+	/* What the module has left in this task: how much, and an end to it if there is more. */
+	unsigned long (*marks)(unsigned long domain);
+	void (*leaves)(unsigned long domain, unsigned long before);
 };
 
 extern struct mullion_block mullion_block;
@@ -93,6 +99,33 @@ static int is_queue(unsigned long domain, struct request_queue *queue)
 	return 0;
 }
 
+/*
+ * The kernel follows what lies between: a module reads that, and no more. What it says of its disk before that is added counts, and
+ * is copied, or is a number.
+ */
+static int fields(struct gendisk *disk, int is_added, struct mullion_piece *pieces)
+{
+	static const unsigned long marks[] = {
+		offsetof(struct gendisk, major), offsetof(struct gendisk, part_tbl),
+		offsetof(struct gendisk, fops), offsetof(struct gendisk, queue),
+		offsetof(struct gendisk, private_data), offsetof(struct gendisk, bio_split),
+		offsetof(struct gendisk, flags), offsetofend(struct gendisk, flags),
+		sizeof(struct gendisk),
+	};
+	int at;
+
+	BUILD_BUG_ON(offsetof(struct gendisk, major));
+	if (is_added) {
+		pieces[0] = (struct mullion_piece) { (unsigned long)disk, sizeof(*disk), 0 };
+		return 1;
+	}
+	for (at = 0; at + 1 < ARRAY_SIZE(marks); at++)
+		pieces[at] = (struct mullion_piece) {
+			(unsigned long)disk + marks[at], marks[at + 1] - marks[at], !(at & 1)
+		};
+	return at;
+}
+
 static void fail(struct bio *bio)
 {
 	bio_io_error(bio);
@@ -106,7 +139,7 @@ static unsigned long memory(struct page *page)
 static void submit(struct bio *bio)
 {
 	struct watched *watched = container_of(bio->bi_bdev->bd_disk->fops, struct watched, ops);
-	unsigned long vectors = bio->bi_iter.bi_idx, count = 0;
+	unsigned long vectors = bio->bi_iter.bi_idx, count = 0, domain = watched->domain, before;
 	struct mullion_piece *pieces;
 	struct bvec_iter iter;
 	struct bio_vec vec;
@@ -133,9 +166,11 @@ static void submit(struct bio *bio)
 				!op_is_write(bio_op(bio))
 			};
 	}
-	mullion_block.lend(watched->domain, (unsigned long)bio, pieces, count);
+	mullion_block.lend(domain, (unsigned long)bio, pieces, count);
 	kfree(pieces);
+	before = mullion_block.marks(domain);
 	watched->own->submit_bio(bio);
+	mullion_block.leaves(domain, before);
 }
 
 static void dead_submit(struct bio *bio)
@@ -150,9 +185,13 @@ static int adds(struct gendisk *disk)
 	/* The kernel does not look: a second time would harm its list of devices, and put our functions in their own place. */
 	if (!watched || watched->is_added)
 		return 0;
-	watched->is_added = true;
-	if (!disk->fops || disk->fops == &watched->ops)
+	if (disk->fops == &watched->ops) {
+		watched->is_added = true;
 		return 1;
+	}
+	if (mullion_block.owner((unsigned long)disk->fops, sizeof(*disk->fops)) != watched->domain)
+		return -1;
+	watched->is_added = true;
 	watched->own = disk->fops;
 	watched->ops = *disk->fops;
 	if (watched->own->submit_bio)
@@ -211,6 +250,7 @@ struct mullion_block mullion_block = {
 	.is_queue = is_queue,
 	.fail = fail,
 	.memory = memory,
+	.fields = fields,
 };
 EXPORT_SYMBOL_GPL(mullion_block);
 

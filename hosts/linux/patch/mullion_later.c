@@ -13,7 +13,9 @@
 #include <linux/hashtable.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/task_work.h>
 #include <linux/timer.h>
 #include <linux/workqueue.h>
 
@@ -71,6 +73,42 @@ static void show_work(struct later *later, bool is_armed)
 		*bits &= ~(unsigned long)WORK_STRUCT_PENDING;
 }
 
+/* Of the library: no module has left a lock closed in this task, or something of it off. */
+static void (*returned)(void);
+
+static void call(struct later *later, unsigned long own)
+{
+	later->function(own);
+	if (returned)
+		returned();
+}
+
+static void at_return(struct callback_head *work)
+{
+	kfree(work);
+	returned();
+}
+
+/* The running task calls `then` before it goes back to its program. Not 0: it does not go back to any. */
+int mullion_at_return(void (*then)(void))
+{
+	struct callback_head *work;
+
+	returned = then;
+	if (current->flags & (PF_KTHREAD | PF_EXITING))
+		return -ESRCH;
+	work = kmalloc(sizeof(*work), GFP_ATOMIC);
+	if (!work)
+		return -ENOMEM;
+	init_task_work(work, at_return);
+	if (task_work_add(current, work, TWA_RESUME)) {
+		kfree(work);
+		return -ESRCH;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(mullion_at_return);
+
 static void fires(struct timer_list *timer)
 {
 	struct later *later = from_timer(later, timer, timer);
@@ -81,7 +119,7 @@ static void fires(struct timer_list *timer)
 	}
 	show_timer(later, false);
 	/* The function may free the memory of its timer, and ours goes with it. */
-	later->function(later->own);
+	call(later, later->own);
 }
 
 static void runs(struct work_struct *work)
@@ -89,7 +127,7 @@ static void runs(struct work_struct *work)
 	struct later *later = container_of(work, struct later, work);
 
 	show_work(later, false);
-	later->function(later->own);
+	call(later, later->own);
 }
 
 static struct later *make(unsigned long domain, unsigned long own, enum kind kind)
@@ -209,7 +247,7 @@ static void called(struct rcu_head *callback)
 
 	if (own) {
 		forget(later);
-		later->function(own);
+		call(later, own);
 	}
 	kfree(later);
 }

@@ -25,6 +25,13 @@ struct mullion_packet {
 	unsigned long is_shared;
 };
 
+/* Where they begin and end, and where the private memory begins. */
+struct mullion_fields {
+	unsigned long first;
+	unsigned long end;
+	unsigned long private;
+};
+
 /* What the library and this module tell each other. */
 struct mullion_net {
 	/* Of this module. */
@@ -35,13 +42,18 @@ struct mullion_net {
 	void (*free)(struct sk_buff *skb);
 	/* Whether what a device says of its functions is the module's own data. */
 	int (*fits)(unsigned long domain, struct net_device *dev);
+	/* What of a registered device the module may write: numbers that the kernel does not follow, and its private memory. */
+	void (*fields)(struct net_device *dev, struct mullion_fields *fields);
 	/* Of the library: the module in whose data so many bytes lie, or 0. */
 	unsigned long (*owner)(unsigned long address, unsigned long bytes);
 	void (*lend)(unsigned long domain, const struct mullion_packet *packet);
 	/* The packet is the kernel's again. 0: the module did not have it any more. */
 	int (*back)(unsigned long domain, unsigned long skb);
-	/* What is at this address is the module's. */
+	/* The device at this address is registered. */
 	void (*device)(unsigned long domain, unsigned long start);
+	/* What the module has left in this task: how much, and an end to it if there is more. */
+	unsigned long (*marks)(unsigned long domain);
+	void (*leaves)(unsigned long domain, unsigned long before);
 };
 
 /* A device of a walled module; `ops` is what the kernel calls. */
@@ -90,6 +102,13 @@ static int fits(unsigned long domain, struct net_device *dev)
 	       (!dev->rtnl_link_ops || is_of(domain, dev->rtnl_link_ops, sizeof(*dev->rtnl_link_ops)));
 }
 
+static void fields(struct net_device *dev, struct mullion_fields *fields)
+{
+	fields->first = (unsigned long)&dev->mtu;
+	fields->end = (unsigned long)(&dev->stats + 1);
+	fields->private = (unsigned long)netdev_priv(dev);
+}
+
 static void free_packet(struct sk_buff *skb)
 {
 	kfree_skb(skb);
@@ -111,13 +130,15 @@ static netdev_tx_t xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	const struct net_device_ops *ops = dev->netdev_ops;
 	struct watched *watched = container_of(ops, struct watched, ops);
-	unsigned long domain = watched->domain;
+	unsigned long domain = watched->domain, before;
 	struct mullion_packet packet;
 	netdev_tx_t result;
 
 	look(skb, &packet);
 	mullion_net.lend(domain, &packet);
+	before = mullion_net.marks(domain);
 	result = watched->own->ndo_start_xmit(skb, dev);
+	mullion_net.leaves(domain, before);
 	/* A driver that is busy has left the packet to us. What it has freed, or keeps, is no packet of ours. */
 	if (result == NETDEV_TX_BUSY && mullion_net.back(domain, (unsigned long)skb))
 		return NETDEV_TX_BUSY;
@@ -214,6 +235,7 @@ struct mullion_net mullion_net = {
 	.is_device = is_device,
 	.free = free_packet,
 	.fits = fits,
+	.fields = fields,
 };
 EXPORT_SYMBOL_GPL(mullion_net);
 

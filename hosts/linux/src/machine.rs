@@ -171,7 +171,7 @@ impl<'b> Machine<'b> {
             files.extend(own.filter(|own| own.is_file()).map(|own| (name, own)));
         }
         if matches!(instead, Instead::Walled(..)) {
-            let first = ["recover", "later", "net", "block", "live"]
+            let first = ["recover", "later", "tree", "net", "block", "live"]
                 .map(|one| format!("insmod mullion_{one}\n"));
             script.insert_str(0, &first.concat());
         }

@@ -24,8 +24,8 @@ pub fn stand(maker: &Maker<'_>, module: &Module, file: &File) -> Result<String, 
     Ok(text(&module.name, &exports))
 }
 
-/// The modules for recovery, for timers and the like, for questions, for networks and disks, and for calls of libraries, and their sources.
-pub(crate) const ORDINARY: [(&str, &str); 6] = [
+/// The modules for recovery, for timers and the like, for trees, for questions, for networks and disks, and for calls of libraries, and their sources.
+pub(crate) const ORDINARY: [(&str, &str); 7] = [
     (
         "mullion_recover",
         include_str!("../patch/mullion_recover.c"),
@@ -34,6 +34,7 @@ pub(crate) const ORDINARY: [(&str, &str); 6] = [
     ("mullion_later", include_str!("../patch/mullion_later.c")),
     ("mullion_live", include_str!("../patch/mullion_live.c")),
     ("mullion_net", include_str!("../patch/mullion_net.c")),
+    ("mullion_tree", include_str!("../patch/mullion_tree.c")),
     ("mullion_try", include_str!("../patch/mullion_try.c")),
 ];
 

@@ -8,10 +8,10 @@ use crate::memory::{PAGE, lock};
 use crate::module::{Access, Module};
 use crate::note;
 use crate::policy::Policy;
-use crate::report::Report;
+use crate::report::{FaultKind, Report};
 use crate::rights::{ROOT, forget, lower_all};
 use crate::world::world;
-use crate::{blocks, gates, slow, thread};
+use crate::{blocks, fault, gates, slow, thread};
 use mullion_supervisor::{DomainId, Permission};
 use mullion_word_table::View;
 use mullion_word_table::barrier;
@@ -230,6 +230,14 @@ impl Domain {
     pub fn take_report(&self) -> Option<Report> {
         let mut reports = lock(&self.core.reports);
         (!reports.is_empty()).then(|| reports.remove(0))
+    }
+
+    /// Ends the domain from outside of its calls, for a reason that the report has: the hook for faults is called, too. As behind a
+    /// fault, new calls return error values.
+    pub fn end(&self, why: impl Into<String>) {
+        let core = self.core;
+        core.inner.state.fetch_or(state::ENDED, Ordering::SeqCst);
+        fault::report_refused(core, 0, FaultKind::Policy, why.into());
     }
 
     /// Fresh data, and what allocators gave goes back. It takes calls again.

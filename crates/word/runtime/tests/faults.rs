@@ -756,3 +756,20 @@ fn no_store_comes_behind_its_revocation() {
     }
     stop.store(1, Ordering::SeqCst);
 }
+
+#[test]
+fn a_host_ends_a_domain_between_its_calls() {
+    let policy = Policy::new().export("f", FunctionPolicy::default().error(-5));
+    let (_host, domain) = load("ended", "gate f\n mov $3, %eax\n ret", policy);
+    let f: Fn0 = function(&domain, "f");
+    assert_eq!(f(), 3);
+    domain.end("it has kept a lock");
+    assert!(domain.is_ended());
+    assert_eq!(f() as i64, -5);
+    let reports = domain.take_reports();
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    assert_eq!(reports[0].kind, FaultKind::Policy);
+    assert!(reports[0].to_string().contains("it has kept a lock"));
+    domain.restart().expect("a fresh domain");
+    assert_eq!(f(), 3);
+}

@@ -14,6 +14,9 @@ pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
     a_disk_does_as_without_a_wall(machine, &folder.join("brd"));
     a_disk_is_loaded_again_under_load(machine, &folder.join("disk"));
     a_request_is_the_driver_s_until_it_is_done(machine, &folder.join("requests"));
+    the_kernel_follows_no_tree_of_a_driver(machine, &folder.join("trees"));
+    a_call_that_returns_leaves_nothing_in_its_task(machine, &folder.join("returns"));
+    a_disk_that_is_added_stays_as_it_is(machine, &folder.join("added"));
 }
 
 fn work(script: &str) -> Work {
@@ -125,5 +128,69 @@ fn a_request_is_the_driver_s_until_it_is_done(machine: &Machine<'_>, folder: &Pa
                 "init: ends",
             ],
         );
+    }
+}
+
+/// A pointer to nothing in the root of its tree harms the driver's own data at most. Its pages are where they were.
+fn the_kernel_follows_no_tree_of_a_driver(machine: &Machine<'_>, folder: &Path) {
+    let harms = [
+        ("node", "0x5a5a5a5a5a5a5a52ul"),
+        ("kernel", "((unsigned long)&panic_timeout | 2)"),
+    ];
+    for (name, pointer) in harms {
+        let harm = format!("if ({MARKED}) brd->brd_pages.xa_head = (void *){pointer};");
+        let script = ["mark /dev/ram1 64 1\nrest more\n", FILLS, "rmmod brd\n"].concat();
+        let said = walled(machine, &harm, &folder.join(name), &work(&script));
+        expect(&said, &["init: mark /dev/ram1: 64 KiB, 0 failed"]);
+        expect(&said, &FILLED);
+        expect(&said, &["init: rmmod brd: done", "init: ends"]);
+        assert!(!said.contains("mullion: brd: "), "{said}");
+    }
+}
+
+/// A driver that goes back with a lock closed, or with something of the task off, is stopped there. The task goes on.
+fn a_call_that_returns_leaves_nothing_in_its_task(machine: &Machine<'_>, folder: &Path) {
+    let harms = [
+        ("faults", "pagefault_disable();", "page faults off"),
+        (
+            "mutex",
+            "{ static DEFINE_MUTEX(own); mutex_lock(&own); }",
+            "a mutex closed",
+        ),
+    ];
+    for (name, harm, left) in harms {
+        let harm = format!("if ({MARKED}) {harm}");
+        let script = [
+            "mark /dev/ram0 64 1\nrest more\nrest more\n",
+            FILLS,
+            "rmmod brd\n",
+        ]
+        .concat();
+        let said = walled(machine, &harm, &folder.join(name), &work(&script));
+        let left = format!("the call has returned, and has left {left}");
+        expect(&said, &[&left, "mullion: brd is loaded again"]);
+        expect(&said, &FILLED);
+        expect(&said, &["init: rmmod brd: done", "init: ends"]);
+    }
+}
+
+/// What the kernel follows of a disk's structure is not the driver's to change, and the structure not its to free.
+fn a_disk_that_is_added_stays_as_it_is(machine: &Machine<'_>, folder: &Path) {
+    let harms = [
+        ("queue", "brd->brd_disk->queue = NULL;", "Access in "),
+        ("functions", "brd->brd_disk->fops = NULL;", "Access in "),
+        (
+            "free",
+            "kfree(brd->brd_disk);",
+            "is not the module's to free",
+        ),
+    ];
+    for (name, harm, caught) in harms {
+        let harm = format!("if ({MARKED}) {harm}");
+        let script = ["mark /dev/ram0 64 1\nrest more\nrest more\n", FILLS].concat();
+        let said = walled(machine, &harm, &folder.join(name), &work(&script));
+        expect(&said, &[caught, "mullion: brd is loaded again"]);
+        expect(&said, &FILLED);
+        expect(&said, &["init: ends"]);
     }
 }

@@ -9,7 +9,8 @@
 
 use crate::journal::{self, SILENT, Thing};
 use crate::later::{self, Later};
-use crate::{WALL, disks, packets, rights};
+use crate::trees::{self, Tree};
+use crate::{WALL, disks, packets, returns, rights};
 use mullion_word::runtime::{caller, refuse};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,7 +41,7 @@ impl Mediated {
     pub(crate) fn looks(&self) -> bool {
         matches!(
             self.how,
-            How::GivesPacket(_) | How::Later(_) | How::FreesPages
+            How::GivesPacket(_) | How::Later(_) | How::Tree(_) | How::FreesPages
         )
     }
 }
@@ -147,6 +148,7 @@ fn switches(real: &AtomicUsize, arguments: Arguments) -> u64 {
     let before = call(real, arguments);
     if arguments[0] as u32 == 0 && before as u32 != 0 {
         SILENT.store(domain, Ordering::Relaxed);
+        returns::watch(journal::task());
     }
     before
 }
@@ -253,10 +255,12 @@ fn frees_pages(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
 /// A disk or a network device: its structure is the module's until it goes.
 fn makes(real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
     let made = call(real, arguments);
-    let domain = caller().filter(|_| !journal::is_nothing(made));
-    if let (Some(wall), Some(domain)) = (WALL.get(), domain) {
-        journal::takes(&domain, thing, [made, 0]);
-        rights::has(wall.host, wall.kernel, &domain, made);
+    if let Some(domain) = caller().filter(|_| !journal::is_nothing(made)) {
+        let rights = match thing {
+            Thing::Disk => disks::rights_to_disk(&domain, made, false),
+            _ => packets::rights_to_device(&domain, made),
+        };
+        journal::takes_with(&domain, thing, [made, 0], rights);
         if thing == Thing::Disk {
             disks::made(&domain, made);
         }
@@ -274,17 +278,17 @@ fn puts_disk(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
 
 fn adds_disk(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
     let disk = arguments[1];
-    if !caller().is_some_and(|domain| journal::holds(&domain, Thing::Disk, disk)) {
+    let Some(domain) = caller().filter(|domain| journal::holds(domain, Thing::Disk, disk)) else {
         refuse(format!("{name}: {disk:#x} is no disk of the module's"));
         return 0;
-    }
-    if !disks::adds(disk) {
-        refuse(format!("{name}: {disk:#x} is added already"));
+    };
+    if let Err(what) = disks::adds(&domain, disk) {
+        refuse(format!("{name}: {disk:#x} {what}"));
         return 0;
     }
     let result = call(real, arguments);
     if result as i32 != 0 {
-        disks::not_added(disk);
+        disks::not_added(&domain, disk);
     }
     result
 }
@@ -364,6 +368,7 @@ enum How {
     TakesPacket,
     GivesPacket(usize),
     Later(Later),
+    Tree(Tree),
     GivesPages,
     FreesPages,
     Makes(Thing),
@@ -391,6 +396,7 @@ fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: Arguments) -> u6
         How::TakesPacket => takes_packet(real, arguments),
         How::GivesPacket(at) => gives_packet(name, real, at, arguments),
         How::Later(what) => later::mediate(name, what, arguments),
+        How::Tree(what) => trees::mediate(name, what, arguments),
         How::GivesPages => gives_pages(real, arguments),
         How::FreesPages => frees_pages(name, real, arguments),
         How::Makes(thing) => makes(real, thing, arguments),
@@ -413,6 +419,8 @@ macro_rules! mediated {
             use crate::journal::Thing::*;
             #[allow(unused_imports)]
             use crate::later::Later as L;
+            #[allow(unused_imports)]
+            use crate::trees::Tree as T;
             use std::sync::atomic::AtomicUsize;
             pub(super) static REAL: AtomicUsize = AtomicUsize::new(0);
             pub(super) const HOW: How = $how;
@@ -520,6 +528,11 @@ mediated! {
     "flush_work" flush_work Later(L::EndWork(1, 1)),
     "flush_delayed_work" flush_delayed_work Later(L::EndWork(1, 1)),
     "call_rcu" call_rcu Later(L::Callback),
+    "radix_tree_lookup" tree_lookup Tree(T::Lookup),
+    "radix_tree_insert" tree_insert Tree(T::Insert),
+    "radix_tree_delete" tree_delete Tree(T::Delete),
+    "radix_tree_delete_item" tree_delete_item Tree(T::DeleteItem),
+    "radix_tree_gang_lookup" tree_gang_lookup Tree(T::Several),
     "alloc_netdev_mqs" alloc_netdev Makes(Device),
     "free_netdev" free_netdev GivesBack(Device, 0),
     "register_netdevice" register_netdevice HandsOver(Device),

@@ -8,9 +8,10 @@
 //!
 //! `mullion_block.c` is the other side of this.
 
-use crate::WALL;
+use crate::journal::{self, Thing};
 use crate::kernel::Kernel;
 use crate::packets::{self, Lent};
+use crate::{WALL, returns};
 use mullion_word::runtime::{Domain, Granted};
 use std::ffi::{c_int, c_ulong};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -36,7 +37,11 @@ struct Block {
     is_queue: extern "C" fn(c_ulong, c_ulong) -> c_int,
     fail: extern "C" fn(c_ulong),
     memory: extern "C" fn(c_ulong) -> c_ulong,
+    fields: extern "C" fn(c_ulong, c_int, *mut Piece) -> c_int,
+    owner: Option<extern "C" fn(c_ulong, c_ulong) -> c_ulong>,
     lend: Option<extern "C" fn(c_ulong, c_ulong, *const Piece, c_ulong)>,
+    marks: Option<extern "C" fn(c_ulong) -> c_ulong>,
+    leaves: Option<extern "C" fn(c_ulong, c_ulong)>,
 }
 
 static BLOCK: AtomicPtr<Block> = AtomicPtr::new(std::ptr::null_mut());
@@ -51,7 +56,12 @@ pub(crate) fn settle(kernel: Kernel) {
     };
     let block = found as *mut Block;
     // SAFETY: it is the kernel's own structure of this form, which stays, and one task at a time is in here.
-    unsafe { (*block).lend = Some(lend) };
+    unsafe {
+        (*block).lend = Some(lend);
+        (*block).owner = Some(packets::owner);
+        (*block).marks = Some(returns::marks);
+        (*block).leaves = Some(returns::leaves);
+    }
     BLOCK.store(block, Ordering::Relaxed);
 }
 
@@ -90,15 +100,56 @@ pub(crate) fn gone(disk: u64) {
     }
 }
 
-/// A disk is added: from then on the kernel makes requests. False if it is added already.
-pub(crate) fn adds(disk: u64) -> bool {
-    block().is_some_and(|block| (block.adds)(disk) != 0)
+/// A disk is added: from then on the kernel makes requests, and the module changes nothing of it. Else what is wrong with it.
+pub(crate) fn adds(domain: &Domain, disk: u64) -> Result<(), &'static str> {
+    match block().map_or(0, |block| (block.adds)(disk)) {
+        0 => Err("is added already"),
+        1 => {
+            journal::has_rights(
+                domain,
+                Thing::Disk,
+                disk,
+                rights_to_disk(domain, disk, true),
+            );
+            Ok(())
+        }
+        _ => Err("has functions that are not the module's"),
+    }
+}
+
+/// Rights to a disk's structure: the kernel follows most of it.
+pub(crate) fn rights_to_disk(domain: &Domain, disk: u64, is_added: bool) -> Vec<Granted> {
+    let (Some(wall), Some(block)) = (WALL.get(), block()) else {
+        return Vec::new();
+    };
+    let mut pieces = [Piece {
+        start: 0,
+        bytes: 0,
+        write: 0,
+    }; 8];
+    let count = (block.fields)(disk, c_int::from(is_added), pieces.as_mut_ptr());
+    let right = |one: &Piece| {
+        let (start, bytes) = (one.start as usize, one.bytes as usize);
+        // SAFETY: the module has made the disk, and has these until it goes; what it writes there is the kernel's risk.
+        unsafe { wall.host.grant_for(domain, start, bytes, one.write != 0) }.ok()
+    };
+    pieces
+        .iter()
+        .take(count as usize)
+        .filter_map(right)
+        .collect()
 }
 
 /// The kernel could not add it.
-pub(crate) fn not_added(disk: u64) {
+pub(crate) fn not_added(domain: &Domain, disk: u64) {
     if let Some(block) = block() {
         (block.not_added)(disk);
+        journal::has_rights(
+            domain,
+            Thing::Disk,
+            disk,
+            rights_to_disk(domain, disk, false),
+        );
     }
 }
 

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::kernel::Kernel;
+use crate::returns;
 use mullion_word::runtime::{Domain, Granted};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -53,6 +54,21 @@ pub(crate) enum Thing {
     /// Page faults, or soft interrupts, that are off in a task: once for each time.
     PageFaults,
     BottomHalves,
+}
+
+impl Thing {
+    /// What a call leaves in its task if it does not give it back. None: it may stay behind the call.
+    fn of_task(self) -> Option<&'static str> {
+        match self {
+            Thing::Mutex => Some("a mutex closed"),
+            Thing::Semaphore => Some("a semaphore closed"),
+            Thing::Networks => Some("the lock of networks closed"),
+            Thing::Mount => Some("a mount open to writing"),
+            Thing::PageFaults => Some("page faults off"),
+            Thing::BottomHalves => Some("soft interrupts off"),
+            _ => None,
+        }
+    }
 }
 
 /// How it is given back for a module that does not run any more: by which function, and, if the task whose call is ended
@@ -111,7 +127,7 @@ struct Held {
     /// The task that took it.
     task: u64,
     /// It is memory, which the module may write meanwhile.
-    _rights: Vec<Granted>,
+    rights: Vec<Granted>,
 }
 
 static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
@@ -171,8 +187,36 @@ pub(crate) fn takes_with(domain: &Domain, thing: Thing, what: [u64; 2], rights: 
         thing,
         what,
         task,
-        _rights: rights,
+        rights,
     });
+    if thing.of_task().is_some() {
+        returns::watch(task);
+    }
+}
+
+/// The rights to memory that go with something, in the place of those before.
+pub(crate) fn has_rights(domain: &Domain, thing: Thing, what: u64, rights: Vec<Granted>) {
+    let id = domain.id().get();
+    let is_it = |one: &&mut Held| one.domain == id && one.thing == thing && one.what[0] == what;
+    let mut held = held();
+    let old = held
+        .iter_mut()
+        .find(is_it)
+        .map(|one| std::mem::replace(&mut one.rights, rights));
+    drop(held);
+    // Those end here.
+    drop(old);
+}
+
+/// What modules have left in a task: which, and what.
+pub(crate) fn left(task: u64) -> Vec<(u32, &'static str)> {
+    let held = held();
+    let of_task = held.iter().filter(|one| one.task == task);
+    let things = of_task.filter_map(|one| Some((one.domain, one.thing.of_task()?)));
+    // No task sleeps with interrupts off, so they are off in this one.
+    let silent = u32::try_from(SILENT.load(Ordering::Relaxed)).unwrap_or_default();
+    let silent = (silent != 0).then_some((silent, "interrupts off"));
+    things.chain(silent).collect()
 }
 
 /// Whether the module has it, in whichever task.

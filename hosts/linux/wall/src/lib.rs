@@ -18,8 +18,10 @@ mod later;
 mod live;
 mod load;
 mod packets;
+mod returns;
 mod rights;
 mod signals;
+mod trees;
 mod types;
 
 use crate::kernel::{Functions, Kernel};
@@ -143,6 +145,7 @@ extern "C" fn give_back(domain: c_ulong) {
     packets::undo(domain);
     disks::undo(domain);
     let armed = later::undo(domain);
+    trees::undo(domain);
     let count = journal::give_back(&found);
     let freed = rights::free_all(wall.kernel, &found);
     wall.kernel.say(&format!(
@@ -219,6 +222,7 @@ pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
     }
     // It does not come back, and what calls it later would fail.
     later::undo(domain);
+    trees::undo(domain);
     rights::ended(&found);
     wall.kernel.say(&format!(
         "until now {} checked calls, {} rights to objects given, {} taken back; {} packets and requests lent, {} of them gone on",

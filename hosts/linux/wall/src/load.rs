@@ -3,7 +3,7 @@
 use crate::allocators::{ALL, Mediated, instead};
 use crate::rights::{Kinds, has_kinds, on_demand};
 use crate::{Wall, signals, types};
-use crate::{disks, journal, later, packets};
+use crate::{disks, journal, later, packets, returns, trees};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
 use mullion_word_policy::{File, Interface, LowerError, TextError};
@@ -65,6 +65,8 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     };
     journal::settle(wall.kernel, of);
     later::settle(wall.kernel, of);
+    trees::settle(wall.kernel, of);
+    returns::settle(wall.kernel, of);
     packets::settle(wall.kernel);
     disks::settle(wall.kernel);
     let domain = wall.host.load_with(&module, policy, &mut resolve)?;

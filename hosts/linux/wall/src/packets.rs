@@ -8,8 +8,8 @@
 //!
 //! `mullion_net.c` is the other side of this.
 
-use crate::kernel::Kernel;
-use crate::{WALL, disks, rights};
+use crate::kernel::{Kernel, Object};
+use crate::{WALL, disks, returns, rights};
 use mullion_word::runtime::{Domain, Granted};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_ulong, c_void};
@@ -27,6 +27,15 @@ struct Parts {
     is_shared: c_ulong,
 }
 
+/// `struct mullion_fields` of the module for networks.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Fields {
+    first: c_ulong,
+    end: c_ulong,
+    private: c_ulong,
+}
+
 /// `struct mullion_net` of the module for networks.
 #[repr(C)]
 struct Net {
@@ -36,10 +45,13 @@ struct Net {
     is_device: extern "C" fn(c_ulong, c_ulong) -> c_int,
     free: extern "C" fn(c_ulong),
     fits: extern "C" fn(c_ulong, c_ulong) -> c_int,
+    fields: extern "C" fn(c_ulong, *mut Fields),
     owner: Option<extern "C" fn(c_ulong, c_ulong) -> c_ulong>,
     lend: Option<extern "C" fn(c_ulong, *const Parts)>,
     back: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
     device: Option<extern "C" fn(c_ulong, c_ulong)>,
+    marks: Option<extern "C" fn(c_ulong) -> c_ulong>,
+    leaves: Option<extern "C" fn(c_ulong, c_ulong)>,
 }
 
 static NET: AtomicPtr<Net> = AtomicPtr::new(std::ptr::null_mut());
@@ -85,6 +97,8 @@ pub(crate) fn settle(kernel: Kernel) {
         (*net).lend = Some(lend);
         (*net).back = Some(back);
         (*net).device = Some(device);
+        (*net).marks = Some(returns::marks);
+        (*net).leaves = Some(returns::leaves);
     }
     NET.store(net, Ordering::Relaxed);
 }
@@ -95,7 +109,7 @@ fn net() -> Option<&'static Net> {
 }
 
 /// The module in whose data so many bytes lie. 0: in none, or it was ended.
-extern "C" fn owner(address: c_ulong, bytes: c_ulong) -> c_ulong {
+pub(crate) extern "C" fn owner(address: c_ulong, bytes: c_ulong) -> c_ulong {
     let Some(wall) = WALL.get() else {
         return 0;
     };
@@ -157,11 +171,43 @@ extern "C" fn back(number: c_ulong, packet: c_ulong) -> c_int {
     domain(number).is_some_and(|domain| gives(&domain, packet)) as c_int
 }
 
-/// A device of the module's own is the module's to write, until its memory is freed.
+/// A registered device is the module's to read until its memory is freed. The kernel follows most of it: the module writes numbers,
+/// and its private memory.
 extern "C" fn device(number: c_ulong, start: c_ulong) {
-    if let (Some(wall), Some(domain)) = (WALL.get(), domain(number)) {
-        rights::has(wall.host, wall.kernel, &domain, start);
-    }
+    let (Some(wall), Some(domain), Some(net)) = (WALL.get(), domain(number), net()) else {
+        return;
+    };
+    let Some(object) = wall.kernel.object(start) else {
+        return;
+    };
+    let mut fields = Fields::default();
+    (net.fields)(start, &raw mut fields);
+    let end = object.start + object.bytes;
+    let pieces = [
+        (start, fields.first, false),
+        (fields.first, fields.end, true),
+        (fields.end, fields.private, false),
+        (fields.private, end, true),
+    ];
+    rights::has_pieces(wall.host, wall.kernel, &domain, &object, &pieces);
+}
+
+/// A device that the module has made is the module's to write until it is registered.
+pub(crate) fn rights_to_device(domain: &Domain, device: u64) -> Vec<Granted> {
+    let Some(wall) = WALL.get() else {
+        return Vec::new();
+    };
+    let object = wall.kernel.object(device);
+    let right = |object: Object| {
+        let bytes = object.start + object.bytes - device;
+        // SAFETY: the kernel has made it for this module; what the module writes there is the kernel's risk.
+        unsafe {
+            wall.host
+                .grant_for(domain, device as usize, bytes as usize, true)
+        }
+        .ok()
+    };
+    object.and_then(right).into_iter().collect()
 }
 
 /// The module has this packet from now on: it has allocated it, or copied.

@@ -9,7 +9,7 @@
 //! A policy's `[group]` has lists of kinds, as the kernel names them (`mullion_object` of the patch): `reads` and `writes`.
 
 use crate::kernel::{Kernel, Object};
-use crate::{WALL, later};
+use crate::{WALL, later, trees};
 use mullion_word::runtime::{Domain, Granted, Host};
 use mullion_word_policy::File;
 use mullion_word_table::Access;
@@ -72,6 +72,8 @@ struct Grants {
     /// The module that has allocated it for itself: it goes back when that is ended.
     owner: Option<u32>,
     all: Vec<(u32, bool, Granted)>,
+    /// Parts that a module may write, which may not write all of it: from where to where.
+    parts: Vec<(u32, u64, u64)>,
 }
 
 /// By the address where the object begins.
@@ -98,6 +100,7 @@ fn grant(host: Host, kernel: Kernel, domain: &Domain, object: &Object, write: bo
         bytes: object.bytes,
         owner: None,
         all: Vec::new(),
+        parts: Vec::new(),
     });
     grants.bytes = grants.bytes.max(object.bytes);
     grants.all.push((domain.id().get(), write, granted));
@@ -147,6 +150,44 @@ pub(crate) fn has(host: Host, kernel: Kernel, domain: &Domain, address: u64) {
     if let Some(object) = object.filter(|object| !may_write(domain, object.start)) {
         grant(host, kernel, domain, &object, true);
     }
+}
+
+/// Pieces of an object are the module's, by where they begin and end, and whether to write. It frees none of that.
+pub(crate) fn has_pieces(
+    host: Host,
+    kernel: Kernel,
+    domain: &Domain,
+    object: &Object,
+    pieces: &[(u64, u64, bool)],
+) {
+    let right = |(start, end, write): &(u64, u64, bool)| {
+        let bytes = end.checked_sub(*start).filter(|bytes| *bytes != 0)? as usize;
+        // SAFETY: the kernel has made it for this module, and what the module writes there is the kernel's risk.
+        let granted = unsafe { host.grant_for(domain, *start as usize, bytes, *write) }.ok()?;
+        Some((domain.id().get(), false, granted))
+    };
+    let rights: Vec<(u32, bool, Granted)> = pieces.iter().filter_map(right).collect();
+    kernel.grants(object);
+    GIVEN.fetch_add(rights.len(), Ordering::Relaxed);
+    let mut objects = objects();
+    let grants = objects.entry(object.start).or_insert_with(|| Grants {
+        bytes: object.bytes,
+        owner: None,
+        all: Vec::new(),
+        parts: Vec::new(),
+    });
+    grants.all.extend(rights);
+    let written = pieces.iter().filter(|(_, _, write)| *write);
+    let part = |(start, end, _): &(u64, u64, bool)| (domain.id().get(), *start, *end);
+    grants.parts.extend(written.map(part));
+}
+
+/// Whether parts of the object that begins there were the module's, and its memory has not gone back since: a device that was registered.
+pub(crate) fn has_parts(domain: &Domain, address: u64) -> bool {
+    let id = domain.id().get();
+    let objects = objects();
+    let parts = objects.get(&address).map(|grants| &grants.parts);
+    parts.is_some_and(|parts| parts.iter().any(|(of, _, _)| *of == id))
 }
 
 /// What the policies of modules say, by their numbers.
@@ -210,8 +251,15 @@ pub(crate) fn lasts(domain: &Domain, start: u64, bytes: usize) -> bool {
     }
     let object = WALL.get().and_then(|wall| wall.kernel.object(start));
     object.is_some_and(|object| {
-        let is_inside = start - object.start + bytes as u64 <= object.bytes;
-        is_inside && may_write(domain, object.start)
+        let end = start + bytes as u64;
+        let is_inside = end <= object.start + object.bytes;
+        let objects = objects();
+        let parts = objects.get(&object.start).map(|grants| &grants.parts);
+        let id = domain.id().get();
+        let has = |(of, from, to): &(u32, u64, u64)| *of == id && *from <= start && end <= *to;
+        let is_part = parts.is_some_and(|parts| parts.iter().any(has));
+        drop(objects);
+        is_inside && (is_part || may_write(domain, object.start))
     })
 }
 
@@ -265,6 +313,7 @@ pub(crate) fn ended(domain: &Domain) {
 
 /// Takes what lies there from all modules.
 pub(crate) fn freed(start: u64, bytes: u64) {
+    trees::freed(start, bytes);
     let armed = later::freed(start, bytes);
     if let Some(wall) = WALL.get().filter(|_| armed != 0) {
         let what = format!("{armed} armed timers or works were in memory that was freed");

@@ -123,6 +123,7 @@ fn is_device(domain: &Domain, pointer: u64) -> bool {
     };
     journal::holds(domain, Thing::Device, pointer)
         || packets::is_device(wall.number(domain), pointer)
+        || rights::has_parts(domain, pointer)
         || is_lent()
 }
 
