@@ -26,6 +26,8 @@ struct watched {
 	struct mullion_module *module;
 	struct work_struct work;
 	unsigned long ended;
+	/* It is being loaded again: if it is ended meanwhile, it is not loaded a third time. */
+	bool is_loading;
 };
 
 /* A mounted file system of a walled module; `ops` is what the kernel calls. */
@@ -48,6 +50,8 @@ struct mullion_recovery {
 	void (*ended)(unsigned long domain);
 	/* What one may not do in that task. */
 	void (*give_back)(unsigned long domain);
+	/* Behind its beginning, in a thread of the kernel: not 0 if it was ended, also for what it has left there. */
+	int (*is_over)(unsigned long domain);
 };
 
 static void sweep(struct work_struct *work);
@@ -338,7 +342,13 @@ static void recover(struct work_struct *work)
 	if (mullion_recovery.give_back)
 		mullion_recovery.give_back(watched->ended);
 	schedule_work(&sweep_work);
+	watched->is_loading = true;
 	error = mullion_insert(watched->module);
+	if (!error && mullion_recovery.is_over && mullion_recovery.is_over(watched->module->domain)) {
+		mullion_recovery.give_back(watched->module->domain);
+		error = -EFAULT;
+	}
+	watched->is_loading = false;
 	if (error)
 		pr_err("mullion: %s is not loaded again: %d\n", watched->module->name, error);
 	else
@@ -383,7 +393,7 @@ static void ended(unsigned long domain)
 	struct watched *watched;
 
 	list_for_each_entry(watched, &modules, all) {
-		if (watched->module->domain != domain)
+		if (watched->module->domain != domain || watched->is_loading)
 			continue;
 		watched->ended = domain;
 		schedule_work(&watched->work);

@@ -55,6 +55,70 @@ pub(crate) fn run(built: &Built, machine: &Machine<'_>, made: &Path, folder: &Pa
     a_policy_cannot_give_the_task_s_own_state(&folder.join("state"), built, made);
     a_packet_is_the_driver_s_until_it_is_freed(&machine, &folder.join("packets"));
     a_device_with_functions_of_others_is_not_registered(&machine, &folder.join("others"));
+    a_driver_that_begins_and_leaves_a_lock_closed_is_gone(&machine, &folder.join("begins"));
+    a_device_that_is_registered_stays_as_it_is(&machine, &folder.join("registered"));
+}
+
+/// It is ended behind its beginning, and when it is loaded again, in a thread of the kernel. The lock of networks is open then.
+fn a_driver_that_begins_and_leaves_a_lock_closed_is_gone(machine: &Machine<'_>, folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder");
+    let mut source = |source: &str| {
+        let is_it = source.ends_with("/net/dummy.c");
+        let to = folder.join("dummy.c");
+        is_it.then(|| {
+            let text = fs::read_to_string(source).expect("the source");
+            let left = text.replacen("out:\n\trtnl_unlock();", "out:\n\t;", 1);
+            assert_ne!(left, text);
+            fs::write(&to, left).expect("a file");
+            to.clone()
+        })
+    };
+    let work = work("rest more\nnet dummy0 4\nshow /proc/sys/kernel/ostype\n");
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut source);
+    walled.expect("modules");
+    let said = machine.boot(&work, Instead::Walled(folder, &library()));
+    let said = said.expect("a boot");
+    expect(
+        &said,
+        &[
+            "has left the lock of networks closed",
+            "mullion: dummy is not loaded again: -14",
+            "init: net dummy0: No such device",
+            ": Linux",
+            "init: ends",
+        ],
+    );
+}
+
+/// What the kernel follows of a device's structure is not the driver's to change.
+fn a_device_that_is_registered_stays_as_it_is(machine: &Machine<'_>, folder: &Path) {
+    let harms = [
+        ("queues", "dev->_tx = NULL;", "Access in dummy_xmit"),
+        (
+            "functions",
+            "dev->netdev_ops = NULL;",
+            "Access in dummy_xmit",
+        ),
+    ];
+    for (name, harm, caught) in harms {
+        let folder = folder.join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        let mut source = |source: &str| changed(source, harm, &folder);
+        let work = work("net dummy0 4\nrest more\nshow /proc/sys/kernel/ostype\n");
+        let walled = machine.wall(&work.modules, Protection::ReadWrite, &folder, &mut source);
+        walled.expect("modules");
+        let said = machine.boot(&work, Instead::Walled(&folder, &library()));
+        let said = said.expect("a boot");
+        expect(
+            &said,
+            &[
+                caught,
+                "mullion: dummy is loaded again",
+                ": Linux",
+                "init: ends",
+            ],
+        );
+    }
 }
 
 /// Our policies, and that of the driver with what the changed one calls.

@@ -1,5 +1,6 @@
 //! What the kernel lets the library ask of it.
 
+use crate::returns;
 use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
 
 /// `struct mullion_kernel` of the patch.
@@ -24,6 +25,7 @@ struct Found {
 struct Recovery {
     ended: Option<extern "C" fn(c_ulong)>,
     give_back: Option<extern "C" fn(c_ulong)>,
+    is_over: Option<extern "C" fn(c_ulong) -> c_int>,
 }
 
 /// Something of the kernel's that has bounds: an object of a cache, a page, a variable.
@@ -84,6 +86,7 @@ impl Kernel {
         // SAFETY: it is the kernel's own structure of this form, which stays, and one task at a time is in here.
         let ended = unsafe {
             (*recovery).give_back = Some(give_back);
+            (*recovery).is_over = Some(returns::is_over);
             (*recovery).ended
         };
         if let Some(ended) = ended {

@@ -79,6 +79,13 @@ fn left(number: c_ulong) -> Option<(Domain, Vec<&'static str>)> {
     Some((domain, own.map(|(_, thing)| thing).collect()))
 }
 
+/// Behind the beginning of a module that is loaded again, in a thread of the kernel: whether it was ended, also for what it has left.
+pub(crate) extern "C" fn is_over(number: c_ulong) -> c_int {
+    returned();
+    let domain = WALL.get().and_then(|wall| wall.domain(number));
+    domain.is_some_and(|domain| domain.is_ended()) as c_int
+}
+
 /// How much a module has left in the task that runs, before a call of it.
 pub(crate) extern "C" fn marks(number: c_ulong) -> c_ulong {
     left(number).map_or(0, |(_, things)| things.len() as c_ulong)
