@@ -26,15 +26,33 @@ up_write: rw_semaphore
 const CONSTRUCT: [&str; 2] = ["__mutex_init", "inode_init_once"];
 
 /// Arguments that may be null, or an error value.
-const NULLS: [(&str, usize); 4] = [
+const NULLS: [(&str, usize); 16] = [
     ("d_splice_alias", 0),
     ("d_obtain_alias", 0),
     ("d_instantiate", 1),
     ("d_make_root", 0),
+    ("__alloc_pages", 3),
+    ("__register_blkdev", 2),
+    ("block_write_end", 6),
+    ("device_add_disk", 2),
+    ("finish_open", 2),
+    ("free_percpu", 0),
+    ("generic_write_end", 6),
+    ("kmem_cache_create", 4),
+    ("mount_bdev", 2),
+    ("read_cache_folio", 2),
+    ("read_cache_page", 2),
+    ("simple_strtoul", 1),
 ];
 
-/// A line for each of these functions of which a header has a prototype with pointers to structures: `iput: inode`. A
-/// question mark: it may be null.
+/// Arguments that nobody follows, or that a module has and does not read.
+const OPAQUE: [(&str, usize); 3] = [
+    ("crypto_destroy_tfm", 0),
+    ("full_name_hash", 0),
+    ("mount_bdev", 3),
+];
+
+/// A line for each of these functions of which a header has a prototype with pointers: `iput: inode`. A question mark: it may be null.
 ///
 /// # Errors
 /// The headers cannot be read.
@@ -65,6 +83,9 @@ pub fn prototypes(built: &Built, names: &[String]) -> Result<String, Setup> {
     let mut said = String::new();
     for (name, types) in lines {
         let mut types: Vec<String> = types.split(' ').map(str::to_owned).collect();
+        for (_, at) in OPAQUE.iter().filter(|(of, _)| *of == name) {
+            "-".clone_into(&mut types[*at]);
+        }
         for (_, at) in NULLS.iter().filter(|(of, _)| *of == name) {
             types[*at].push('?');
         }
@@ -128,12 +149,29 @@ fn arguments(list: &str) -> Vec<&str> {
     all
 }
 
-/// The structure that an argument points to.
+/// Types of functions that the headers name.
+const FUNCTIONS: [&str; 3] = ["filler_t", "get_block_t", "writepage_t"];
+
+/// The structure that an argument points to. What else it may point to is `text` or `memory`, or `stored` or `out` for a number or
+/// pointer that is written there, or `code` for a function.
 fn pointed(argument: &str) -> &str {
-    let is_one = argument.matches('*').count() == 1 && !argument.contains('(');
-    let before = argument.split('*').next().filter(|_| is_one);
-    let structure = before.and_then(|before| before.split_once("struct "));
-    structure.map_or("-", |(_, name)| name.trim())
+    let mut words = argument.split([' ', '\t', '\n', '*']);
+    if argument.contains("(*") || words.any(|word| FUNCTIONS.contains(&word)) {
+        return "code";
+    }
+    let (before, stars) = match argument.split_once('*') {
+        Some((before, _)) => (before, argument.matches('*').count()),
+        None => return "-",
+    };
+    let structure = before.split_once("struct ").map(|(_, name)| name.trim());
+    match (stars, structure) {
+        _ if argument.contains('(') => "-",
+        (1, Some(structure)) => structure,
+        (1, None) if before.contains("char ") => "text",
+        (2, _) if !before.contains("const") => "out",
+        (1, None) if !before.contains("const") && !before.contains("void ") => "stored",
+        _ => "memory",
+    }
 }
 
 #[cfg(test)]
@@ -146,8 +184,17 @@ mod tests {
                     extern struct inode *f(struct super_block *sb,\n\tconst struct path *, int n, struct page **pages,\n\
                     \tint (*g)(struct inode *)) __must_check;";
         let text = without_comments(text);
-        assert_eq!(find(&text, "f").as_deref(), Some("super_block path - - -"));
+        assert_eq!(
+            find(&text, "f").as_deref(),
+            Some("super_block path - out code")
+        );
         assert_eq!(find(&text, "g").as_deref(), Some("-"));
+        let text =
+            "int k(const char *name, void *at, get_block_t *block, const char **all, u64 *n);";
+        assert_eq!(
+            find(text, "k").as_deref(),
+            Some("text memory code memory stored")
+        );
         assert_eq!(find(&text, "h"), None);
     }
 }

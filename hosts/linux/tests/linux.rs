@@ -101,6 +101,8 @@ fn modules(machine: &Machine<'_>, scratch: &Path) {
     checksums_are_what_is_published(machine, &scratch.join("checksums"));
     libraries_do_as_without_a_wall(machine, &scratch.join("libraries"));
     a_file_system_that_stores_elsewhere_is_stopped(machine, &scratch.join("stops"));
+    let wild = scratch.join("hands");
+    a_file_system_that_hands_on_what_is_not_its_own_is_stopped(machine, &wild);
     a_file_system_is_loaded_again_while_the_machine_goes_on(machine, &scratch.join("again"));
     a_hash_is_loaded_again_under_load(machine, &scratch.join("hash"));
 }
@@ -439,6 +441,43 @@ fn libraries_do_as_without_a_wall(machine: &Machine<'_>, folder: &Path) {
 
 /// A file system whose lookups write to a variable of the kernel is stopped when it first does.
 fn a_file_system_that_stores_elsewhere_is_stopped(machine: &Machine<'_>, folder: &Path) {
+    let caught = ["mullion: ext2: Access in ", "namei.c:"];
+    ext2_is_stopped_in_a_lookup(machine, "panic_timeout = 77;", &caught, folder);
+}
+
+/// What the kernel would read, write or call for the module has to be the module's.
+fn a_file_system_that_hands_on_what_is_not_its_own_is_stopped(
+    machine: &Machine<'_>,
+    folder: &Path,
+) {
+    let harms = [
+        (
+            "bits",
+            "if (find_next_zero_bit((void *)0x5a5a5a5a5a58ul, 99, 1) < 50) panic_timeout = 77;",
+            "_find_next_zero_bit: argument 0, ",
+        ),
+        (
+            "text",
+            "if (simple_strtoul((char *)&panic_timeout, NULL, 0) == 77) panic_timeout = 77;",
+            "simple_strtoul: argument 0, ",
+        ),
+        (
+            "code",
+            "block_truncate_page(dir->i_mapping, 1, (get_block_t *)&panic_timeout);",
+            "block_truncate_page: argument 2, ",
+        ),
+        (
+            "number",
+            "{ substring_t all = { 0 }; if (match_int(&all, &panic_timeout)) panic_timeout = 77; }",
+            "match_int: argument 1, ",
+        ),
+    ];
+    for (name, harm, caught) in harms {
+        ext2_is_stopped_in_a_lookup(machine, harm, &[caught], &folder.join(name));
+    }
+}
+
+fn ext2_is_stopped_in_a_lookup(machine: &Machine<'_>, harm: &str, caught: &[&str], folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");
     let disk = folder.join("disk");
     let mut work = file_system_work(&disk);
@@ -458,21 +497,21 @@ fn a_file_system_that_stores_elsewhere_is_stopped(machine: &Machine<'_>, folder:
         let body = "if (dentry->d_name.len > EXT2_NAME_LEN)";
         assert!(text.contains(body), "{text}");
         let text = text
-            .replacen(body, &format!("panic_timeout = 77;\n{body}"), 1)
+            .replacen(body, &format!("{harm}\n{body}"), 1)
             .replace("#include \"", &format!("#include \"{from}/"));
-        fs::write(&changed, format!("#include <linux/panic.h>\n{text}")).expect("a file");
+        let uses = "#include <linux/buffer_head.h>\n#include <linux/find.h>\n#include <linux/panic.h>\n#include <linux/parser.h>\n";
+        fs::write(&changed, format!("{uses}{text}")).expect("a file");
         Some(changed.clone())
     };
     let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut wild);
     walled.expect("modules");
     let said = machine.boot(&work, Instead::Walled(folder, &library()));
     let said = said.expect("a boot");
+    expect(&said, &["init: mount ext2: done"]);
+    expect(&said, caught);
     expect(
         &said,
         &[
-            "init: mount ext2: done",
-            "mullion: ext2: Access in ",
-            "namei.c:",
             "init: show /mnt/nothing: Input/output error",
             "init: show /proc/sys/kernel/panic: -1",
         ],

@@ -40,7 +40,7 @@ pub(crate) enum Refused {
 /// Makes a domain of the module with this name; `of` is the kernel's own structure of it.
 pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, Refused> {
     let folder = wall.folder.clone();
-    let (module, mut policy, kinds, mediated, trusted) =
+    let (module, mut policy, kinds, mediated, (trusted, described)) =
         signals::aside(|| prepare(&folder, name))??;
     for one in mediated {
         if let Some(address) = wall.kernel.symbol(one.name, of) {
@@ -59,7 +59,7 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
             None => (address, false),
         };
         Some(match trusted.contains(symbol) && !looks {
-            true => types::through(symbol, address),
+            true => types::through(symbol, address, described.contains(symbol)),
             false => address,
         })
     };
@@ -77,13 +77,14 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     Ok(domain)
 }
 
-/// What a policy says: of functions, of kinds of objects, which allocators it names, and which functions it trusts.
+/// What a policy says: of functions, of kinds of objects, which allocators it names, which functions it trusts, and of which of these it
+/// has the effects.
 type Prepared = (
     Arc<Module>,
     Policy,
     Kinds,
     Vec<&'static Mediated>,
-    BTreeSet<String>,
+    (BTreeSet<String>, BTreeSet<String>),
 );
 
 fn read(path: PathBuf) -> Result<Vec<u8>, Refused> {
@@ -112,5 +113,10 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
     }
     // What the headers say of arguments is true of those with effects, too.
     let trusted = list("trusts").chain(file.calls.keys()).cloned().collect();
-    Ok((module, policy, kinds, mediated, trusted))
+    let described = described.iter().chain([&file]);
+    let described = described
+        .flat_map(|file| file.calls.keys())
+        .cloned()
+        .collect();
+    Ok((module, policy, kinds, mediated, (trusted, described)))
 }

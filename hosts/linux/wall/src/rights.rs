@@ -212,8 +212,17 @@ pub(crate) fn may_have(domain: &Domain, object: &Object) -> bool {
 
 /// Whether the module may read, or write, a word there, or is granted it when it asks.
 pub(crate) fn may(domain: &Domain, address: u64, write: bool) -> bool {
+    may_bytes(domain, (address, 8), write)
+}
+
+/// The same of a byte.
+pub(crate) fn may_byte(domain: &Domain, address: u64, write: bool) -> bool {
+    may_bytes(domain, (address, 1), write)
+}
+
+fn may_bytes(domain: &Domain, (address, bytes): (u64, u64), write: bool) -> bool {
     let access = if write { Access::WRITE } else { Access::READ };
-    if domain.view().allows(address, 8, access) {
+    if domain.view().allows(address, bytes, access) {
         return true;
     }
     let object = WALL.get().and_then(|wall| wall.kernel.object(address));

@@ -28,10 +28,15 @@ enum Type {
     Inode,
     /// The same, or within a block device.
     Mapping,
-    /// What the module may read now.
+    /// A byte that the module may read now, or write.
+    Byte,
+    Stored,
+    /// A word that it may read.
     Readable,
     /// What the module may write.
     Writable,
+    /// A function of the module.
+    Code,
     /// A variable of its own.
     Own,
     /// A lock that the module may write, or a variable of the kernel that its policy names.
@@ -59,13 +64,23 @@ impl Type {
             "block_device" => Type::Within("bdev_cache"),
             "file_system_type" | "rtnl_link_ops" => Type::Own,
             "mutex" | "rw_semaphore" => Type::Lock,
-            "rb_node" | "rb_root" => Type::Writable,
+            "rb_node" | "rb_root" | "out" => Type::Writable,
+            "text" | "memory" => Type::Byte,
+            "stored" => Type::Stored,
+            "code" => Type::Code,
             "sk_buff" => Type::Packet,
             "net_device" => Type::Device,
             "gendisk" => Type::Disk,
             "request_queue" => Type::Queue,
-            "kiocb" | "iov_iter" | "writeback_control" | "readahead_control" | "kstat"
-            | "iattr" | "fileattr" => Type::Readable,
+            "kiocb"
+            | "iov_iter"
+            | "writeback_control"
+            | "readahead_control"
+            | "kstat"
+            | "iattr"
+            | "fileattr"
+            | "percpu_rw_semaphore"
+            | "rcuwait" => Type::Readable,
             _ => Type::Any,
         }
     }
@@ -73,7 +88,10 @@ impl Type {
     fn fits(self, domain: &Domain, pointer: u64) -> bool {
         match self {
             Type::Any => true,
+            Type::Byte => rights::may_byte(domain, pointer, false),
+            Type::Stored => rights::may_byte(domain, pointer, true),
             Type::Readable => rights::may(domain, pointer, false),
+            Type::Code => domain.has_function(pointer as usize),
             Type::Writable => rights::may(domain, pointer, true),
             Type::Own => domain.has_data(pointer as usize, 8),
             Type::Lock => {
@@ -135,14 +153,18 @@ struct Place {
 
 struct Rule {
     name: String,
+    has_effects: bool,
     arguments: Vec<(Type, bool)>,
 }
 
-/// The rule of a function, if there is anything to look at.
-fn rule(name: &str) -> Option<Rule> {
+/// The rule of a function, if there is anything to look at. What has no type, a policy's effects say better.
+fn rule(name: &str, has_effects: bool) -> Option<Rule> {
     let mut lines = TYPES.lines();
     let list = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))?;
-    let argument = |word: &str| (Type::of(word.trim_end_matches('?')), word.ends_with('?'));
+    let argument = |word: &str| match word.trim_end_matches('?') {
+        "text" | "memory" | "stored" | "out" if has_effects => (Type::Any, true),
+        name => (Type::of(name), word.ends_with('?')),
+    };
     // A function is called with no file by the kernel itself.
     let arguments = list.split(' ').map(|word| match word {
         "file" => (Type::of(word), true),
@@ -151,7 +173,11 @@ fn rule(name: &str) -> Option<Rule> {
     let arguments: Vec<(Type, bool)> = arguments.take(6).collect();
     let looks = arguments.iter().any(|(one, _)| !matches!(one, Type::Any));
     let name = name.to_owned();
-    looks.then_some(Rule { name, arguments })
+    looks.then_some(Rule {
+        name,
+        has_effects,
+        arguments,
+    })
 }
 
 extern "C" fn mediator<const N: usize>(
@@ -217,17 +243,19 @@ pub(crate) static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 static USED: Mutex<usize> = Mutex::new(0);
 
-/// The address by which modules call a function: one that looks at the arguments, if the headers say what they are.
-pub(crate) fn through(name: &str, real: usize) -> usize {
-    let Some(rule) = rule(name) else {
+/// The address by which modules call a function: one that looks at the arguments, if the headers say what they are. `has_effects`: a
+/// policy says of which memory.
+pub(crate) fn through(name: &str, real: usize, has_effects: bool) -> usize {
+    let Some(rule) = rule(name, has_effects) else {
         return real;
     };
     let mut used = USED
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let known = PLACES[..*used]
-        .iter()
-        .position(|place| place.rule.get().is_some_and(|one| one.name == name));
+    let known = PLACES[..*used].iter().position(|place| {
+        let is_it = |one: &Rule| one.name == name && one.has_effects == has_effects;
+        place.rule.get().is_some_and(is_it)
+    });
     let at = known.unwrap_or(*used);
     if known.is_none() {
         // More functions than places: they stay trusted.
