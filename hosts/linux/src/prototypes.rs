@@ -189,10 +189,10 @@ mod tests {
             Some("super_block path - out code")
         );
         assert_eq!(find(&text, "g").as_deref(), Some("-"));
-        let text =
+        let other =
             "int k(const char *name, void *at, get_block_t *block, const char **all, u64 *n);";
         assert_eq!(
-            find(text, "k").as_deref(),
+            find(other, "k").as_deref(),
             Some("text memory code memory stored")
         );
         assert_eq!(find(&text, "h"), None);
