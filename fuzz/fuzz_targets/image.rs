@@ -29,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(survey.is_verified(), verified.is_ok());
     let Ok(image) = verified else { return };
     let segments = image.segments();
-    assert!(segments.is_sorted_by(|a, b| a.offset() + a.size() <= b.offset()));
+    assert!(segments.is_sorted_by(|a, b| a.offset + a.size <= b.offset));
     assert!(image.is_labelled(image.entry()));
     assert!(
         image
@@ -39,9 +39,9 @@ fuzz_target!(|input: &[u8]| {
     );
     for relocation in image.relocations() {
         let holds = |s: &&mullion_verifier::Segment| {
-            s.permission() != Permission::ReadExecute
-                && s.offset() <= relocation.offset
-                && relocation.offset + 8 <= s.offset() + s.size()
+            s.permission != Permission::ReadExecute
+                && s.offset <= relocation.offset
+                && relocation.offset + 8 <= s.offset + s.size
         };
         assert!(segments.iter().any(|segment| holds(&segment)));
     }

@@ -157,7 +157,7 @@ fn describe(file: String, image: &Image, survey: &Survey, symbols: &Symbols) -> 
     let segments = image.segments();
     let code = segments
         .iter()
-        .filter(|segment| segment.permission().is_executable());
+        .filter(|segment| segment.permission.is_executable());
     let gate = |name: &str, slot: u64, count: &u64| GateLine {
         name: name.into(),
         slot,
@@ -179,10 +179,10 @@ fn describe(file: String, image: &Image, survey: &Survey, symbols: &Symbols) -> 
         segments: segments
             .iter()
             .map(|segment| SegmentLine {
-                offset: segment.offset(),
-                size: segment.size(),
+                offset: segment.offset,
+                size: segment.size,
                 file_bytes: image.contents(segment).len(),
-                permission: segment.permission().name(),
+                permission: segment.permission.name(),
             })
             .collect(),
         thread_local_bytes: image.tls().map_or(0, |tls| tls.size),
@@ -206,7 +206,7 @@ fn describe(file: String, image: &Image, survey: &Survey, symbols: &Symbols) -> 
             .map(|(slot, (name, count))| gate(name, slot, count))
             .collect(),
         code: CodeCounts {
-            bytes: code.map(|segment| segment.size()).sum(),
+            bytes: code.map(|segment| segment.size).sum(),
             instructions: stats.instructions,
             labels: stats.labels,
             indirect_branches: stats.indirect,

@@ -84,13 +84,13 @@ fn describe(
     let gates = place.base + GATE_BASE;
     let mut parts = vec![("gates", gates..gates + GATE_AREA_SIZE)];
     for segment in file.segments() {
-        let part = match segment.permission() {
+        let part = match segment.permission {
             Segment::Read => "constants",
             Segment::ReadWrite => "data",
             Segment::ReadExecute => "code",
         };
-        let start = place.base + segment.offset();
-        let end = (start + segment.size()).next_multiple_of(PAGE);
+        let start = place.base + segment.offset;
+        let end = (start + segment.size).next_multiple_of(PAGE);
         add(&mut parts, part, start..end);
     }
     let image_end = parts.last().map_or(place.base, |(_, part)| part.end);

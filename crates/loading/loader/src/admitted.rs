@@ -78,7 +78,7 @@ impl Admitted {
     pub fn occupied(&self) -> u64 {
         let sizes = self.image().segments().iter();
         sizes
-            .map(|segment| segment.size().next_multiple_of(PAGE))
+            .map(|segment| segment.size.next_multiple_of(PAGE))
             .sum()
     }
 

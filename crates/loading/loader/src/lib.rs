@@ -13,8 +13,6 @@
 #[cfg(feature = "trust")]
 mod admission;
 mod admitted;
-mod block;
-mod file;
 #[cfg(feature = "trust")]
 mod granted;
 #[cfg(feature = "trust")]
@@ -27,8 +25,8 @@ pub use mullion_trust::event;
 #[cfg(feature = "trust")]
 pub use admission::{Asked, Authoriser, CREDENTIALS, NotAdmitted};
 pub use admitted::Admitted;
-pub use block::Start;
-pub use file::read_image;
+pub use mullion_image::read_image;
+pub use mullion_start::Start;
 #[cfg(feature = "trust")]
 pub use native::Native;
 
@@ -39,6 +37,7 @@ use mullion_runtime::{
     Access, BadAddress, CallArguments, Claimed, Entry, HostFunction, ImageLayout, Limits,
     MappingError, PAGE, Relocation, Segment, WindowDomain,
 };
+use mullion_start::TlsSource;
 use mullion_verifier::{ImageKind, Permission};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -201,9 +200,9 @@ fn lay_out(admitted: &Admitted) -> Result<(ImageLayout, Option<u64>), LoadError>
         .iter()
         .map(|segment| Segment {
             // Both lie below 4 GiB; the verifier saw to it.
-            offset: segment.offset() as u32,
-            length: segment.size() as u32,
-            access: access(segment.permission()),
+            offset: segment.offset as u32,
+            length: segment.size as u32,
+            access: access(segment.permission),
             content: file.contents(segment),
         })
         .collect();
@@ -297,7 +296,7 @@ impl Instance {
     /// # Errors
     /// The domain's memory limit, or a zero byte in a string of `start`.
     pub fn begin(&self, start: &Start) -> Result<(Entry, CallArguments), LoadError> {
-        let block = start.place(self)?;
+        let block = self.place(start)?;
         let entry = self.at(self.loaded.image().entry())?;
         Ok((entry, CallArguments::new(&[block])))
     }
@@ -309,6 +308,32 @@ impl Instance {
     pub fn export(&self, name: &str) -> Result<Option<Entry>, mullion_runtime::Error> {
         let export = self.loaded.image().export(name);
         export.map(|offset| self.at(offset)).transpose()
+    }
+
+    /// Writes the block into memory of the domain that is taken for it, and returns its address, the argument of the
+    /// entry point. Wherever it leads, what is written there is the domain's own.
+    fn place(&self, start: &Start) -> Result<u64, LoadError> {
+        if start.holds_zero() {
+            return Err(LoadError::Zero);
+        }
+        let (memory, length) = (self.domain.memory(), start.length());
+        // In the image's own page, or behind the image, where it takes no mapping of its
+        // own, if there is room.
+        let room = self.loaded.room.filter(|_| length <= PAGE);
+        let block = match room {
+            Some(room) => memory.base() + room,
+            None => memory
+                .extend(length)
+                .or_else(|_| memory.map(None, length.next_multiple_of(PAGE), Access::ReadWrite))?,
+        };
+        let template = self.loaded.image().tls().map(|template| TlsSource {
+            address: memory.base() + template.offset,
+            file_size: template.file_size,
+            size: template.size,
+            alignment: template.alignment,
+        });
+        memory.write(Claimed(block), &start.layout(block, template))?;
+        Ok(block)
     }
 
     fn at(&self, offset: u64) -> Result<Entry, mullion_runtime::Error> {

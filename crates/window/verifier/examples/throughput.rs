@@ -53,8 +53,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let code: u64 = image
             .segments()
             .iter()
-            .filter(|s| s.permission().is_executable())
-            .map(|s| s.size())
+            .filter(|s| s.permission.is_executable())
+            .map(|s| s.size)
             .sum();
         let verdict = survey
             .violations

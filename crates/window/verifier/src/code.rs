@@ -7,13 +7,14 @@
 //! something relied on what came before.
 
 use crate::Report;
-use crate::image::{Image, Segment};
+use crate::image::Image;
 use crate::line::{Check, Line, Value};
 use crate::stats::Stats;
 use mullion_abi as abi;
 use mullion_decoder::decode::{self, Instruction, NONE, R14, R15, RIP, RSP, WINDOW};
 use mullion_decoder::marks::Marks;
 use mullion_decoder::row::{self, Kind};
+use mullion_image::{Permission, Segment};
 use mullion_rules::{Place, Rule, Violation};
 
 /// An access to memory by an operand.
@@ -73,7 +74,7 @@ pub(crate) fn check(image: &Image, report: &mut Report) -> Stats {
     let codes = image
         .segments()
         .iter()
-        .filter(|segment| segment.permission().is_executable());
+        .filter(|segment| matches!(segment.permission, Permission::ReadExecute));
     let mut pass = Pass {
         code: Code::default(),
         codes: codes.map(|segment| code(image, segment)).collect(),
@@ -96,7 +97,7 @@ fn code<'a>(image: &'a Image, segment: &Segment) -> Code<'a> {
     let bytes = image.contents(segment);
     // A segment ends below 4 GiB; the image's checks saw to it.
     Code {
-        start: segment.offset() as u32,
+        start: segment.offset as u32,
         bytes,
         marks: Marks::new(bytes.len()),
     }

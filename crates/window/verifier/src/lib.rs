@@ -5,12 +5,12 @@
 //! owns the bytes that were checked. So nobody can change them afterwards.
 //!
 //! ```text
-//! file -> image.rs    segments, thread-local template      -+
-//!         dynamic.rs  relocations                           |  any violation:
-//!         note.rs     note, imports, exports                |  Rejected
-//!         code.rs     every instruction (fast_path.rs, and  |
-//!                     crates/window/decoder), what is known |
-//!                     between them (line.rs), stray labels -+-> none: Verified
+//! file -> crates/window/image  what it says of itself    -+
+//!         image.rs    of which what is relied on, checked |  any violation:
+//!         code.rs     every instruction (fast_path.rs,    |  Rejected
+//!                     and crates/window/decoder), what is |
+//!                     known between them (line.rs), stray |
+//!                     labels                             -+-> none: Verified
 //! ```
 //!
 //! Nothing here relies on the rewriter, the assembler or the linker, and nothing
@@ -24,14 +24,12 @@
 )]
 
 mod code;
-mod dynamic;
 mod fast_path;
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::panic, reason = "a test")]
 mod fast_path_tests;
 mod image;
 mod line;
-mod note;
 #[cfg(test)]
 #[allow(
     clippy::indexing_slicing,
@@ -42,11 +40,9 @@ mod note;
 mod processor_tests;
 mod stats;
 
-pub use dynamic::Relocation;
-pub use image::{Image, Permission, Segment, TlsTemplate};
-
+pub use image::Image;
+pub use mullion_image::{Export, ImageKind, Outline, Permission, Relocation, Segment, TlsTemplate};
 pub use mullion_rules::{Place, Rule, UnknownRule, Violation};
-pub use note::{Export, ImageKind};
 pub use stats::Stats;
 
 /// Collects violations.
@@ -65,8 +61,8 @@ pub const fn memory_for(file: u64) -> u64 {
 /// Number of violations that [`verify`] reports at most.
 pub const DEFAULT_LIMIT: usize = 100;
 
-/// An image that keeps to every rule. Dereferences to the [`Image`], whose
-/// every statement has been checked.
+/// An image that keeps to every rule. Dereferences to the [`Image`]. Its segments lie as a window has it, and their
+/// code is confined as its protection says. Each of its imports has a slot.
 #[derive(Clone, Debug)]
 pub struct Verified {
     image: Image,
@@ -158,7 +154,7 @@ pub fn verify(bytes: impl Into<Arc<[u8]>>) -> Result<Verified, Rejected> {
 /// [`Rejected`] with at most [`DEFAULT_LIMIT`] violations of the structure's rules.
 pub fn structure(bytes: impl Into<Arc<[u8]>>) -> Result<Image, Rejected> {
     let mut report = Report::new(DEFAULT_LIMIT);
-    let image = Image::parse(bytes.into(), &mut report);
+    let image = Image::read(bytes.into(), &mut report);
     let (violations, truncated) = report.finish();
     match image {
         Some(image) if violations.is_empty() && !truncated => Ok(image),
@@ -173,7 +169,7 @@ pub fn structure(bytes: impl Into<Arc<[u8]>>) -> Result<Image, Rejected> {
 #[must_use]
 pub fn survey(bytes: impl Into<Arc<[u8]>>, limit: usize) -> Survey {
     let mut report = Report::new(limit);
-    let image = Image::parse(bytes.into(), &mut report);
+    let image = Image::read(bytes.into(), &mut report);
     let stats = image
         .as_ref()
         .map(|image| code::check(image, &mut report))

@@ -37,7 +37,7 @@ fn a_good_image_is_accepted() {
     let permissions: Vec<_> = image
         .segments()
         .iter()
-        .map(|segment| segment.permission())
+        .map(|segment| segment.permission)
         .collect();
     assert_eq!(
         permissions,

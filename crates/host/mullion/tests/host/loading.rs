@@ -50,7 +50,7 @@ fn a_changed_image_is_refused() {
     let code = &IMAGE.file().segments()[1];
     let mut changed = good.to_vec();
     // System call instructions in the midst of the code: more than one can hide.
-    let at = code.file().start + 128;
+    let at = code.file.start + 128;
     changed[at..at + 64].copy_from_slice(&[0x0f, 0x05].repeat(32));
     let error = Host::new().image("changed", changed).unwrap_err();
     assert!(matches!(error, Error::Rejected { .. }), "{error}");

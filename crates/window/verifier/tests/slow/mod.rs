@@ -66,9 +66,9 @@ pub(crate) fn verify(image: &Image) -> Verdict {
     let segments = image
         .segments()
         .iter()
-        .filter(|segment| segment.permission() == Permission::ReadExecute);
+        .filter(|segment| segment.permission == Permission::ReadExecute);
     let code: Vec<_> = segments
-        .map(|segment| (segment.offset(), image.contents(segment).to_vec()))
+        .map(|segment| (segment.offset, image.contents(segment).to_vec()))
         .collect();
     let mut slow = Slow {
         image,

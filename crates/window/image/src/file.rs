@@ -44,6 +44,7 @@ fn collected(file: File, most: u64) -> io::Result<Arc<[u8]>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, reason = "a test")]
 mod tests {
     use super::*;
 

@@ -8,9 +8,13 @@
 //!             auxiliary vector: AT_PAGESZ, AT_RANDOM, AT_SECURE, AT_PHDR ... AT_NULL
 //!             16 random bytes, strings
 //! ```
+//!
+//! This crate is not trusted. It makes bytes, which the loader writes into memory of the domain that they are for. So a
+//! fault here starts a domain with other arguments, or ends it at its start.
+#![forbid(unsafe_code)]
 
-use crate::{Instance, LoadError};
-use mullion_runtime::{Access, Claimed, PAGE};
+/// Bytes of a page.
+const PAGE: u64 = 4096;
 
 const AT_NULL: u64 = 0;
 const AT_PHDR: u64 = 3;
@@ -24,6 +28,19 @@ const PT_TLS: u32 = 7;
 /// Length of a program header, in bytes.
 const HEADER: u64 = 56;
 const RANDOM: u64 = 16;
+
+/// Where the initial content of a thread's thread-local storage lies, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TlsSource {
+    /// Its address.
+    pub address: u64,
+    /// Bytes that are copied.
+    pub file_size: u64,
+    /// Bytes in all; the rest is zero.
+    pub size: u64,
+    /// A power of two.
+    pub alignment: u64,
+}
 
 /// What an image is started with.
 #[derive(Clone, Debug)]
@@ -54,35 +71,33 @@ impl Start {
         Self::new(vec![name.replace('\0', "").into_bytes()], Vec::new())
     }
 
-    /// Writes the block into memory of `instance` that is taken for it, and
-    /// returns its address, the argument of the entry point.
-    ///
-    /// # Errors
-    /// The domain's memory limit; a zero byte in a string.
-    pub(crate) fn place(&self, instance: &Instance) -> Result<u64, LoadError> {
-        let strings = || self.arguments.iter().chain(&self.environment);
-        if strings().any(|string| string.contains(&0)) {
-            return Err(LoadError::Zero);
-        }
-        let memory = instance.domain().memory();
-        let words = 1 + self.arguments.len() + 1 + self.environment.len() + 1 + 2 * 7;
-        let bytes: usize = strings().map(|string| string.len() + 1).sum();
-        let length = 8 * words as u64 + HEADER + RANDOM + bytes as u64;
-        // In the image's own page, or behind the image, where it takes no mapping of its
-        // own, if there is room.
-        let room = instance.loaded.room.filter(|_| length <= PAGE);
-        let block = match room {
-            Some(room) => memory.base() + room,
-            None => memory
-                .extend(length)
-                .or_else(|_| memory.map(None, length.next_multiple_of(PAGE), Access::ReadWrite))?,
-        };
-        memory.write(Claimed(block), &self.layout(instance, block, words))?;
-        Ok(block)
+    fn strings(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.arguments.iter().chain(&self.environment)
     }
 
-    fn layout(&self, instance: &Instance, block: u64, words: usize) -> Vec<u8> {
-        let header = block + 8 * words as u64;
+    /// Whether a string holds a zero byte: no program could see what follows.
+    #[must_use]
+    pub fn holds_zero(&self) -> bool {
+        self.strings().any(|string| string.contains(&0))
+    }
+
+    /// Bytes of the block in front of the program header.
+    fn words(&self) -> u64 {
+        let words = 1 + self.arguments.len() + 1 + self.environment.len() + 1 + 2 * 7;
+        8 * words as u64
+    }
+
+    /// Bytes of the block.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        let bytes: usize = self.strings().map(|string| string.len() + 1).sum();
+        self.words() + HEADER + RANDOM + bytes as u64
+    }
+
+    /// The block at the address `block`, for an image that has this thread-local template.
+    #[must_use]
+    pub fn layout(&self, block: u64, template: Option<TlsSource>) -> Vec<u8> {
+        let header = block + self.words();
         let random = header + HEADER;
         let mut next = random + RANDOM;
         let mut place = |string: &Vec<u8>| {
@@ -95,14 +110,13 @@ impl Start {
         list.push(0);
         list.extend(self.environment.iter().map(&mut place));
         list.push(0);
-        let template = thread_local_header(instance);
         list.extend([AT_PAGESZ, PAGE, AT_SECURE, 0, AT_RANDOM, random]);
         list.extend([AT_PHENT, HEADER, AT_PHDR, header]);
         list.extend([AT_PHNUM, u64::from(template.is_some()), AT_NULL, 0]);
         let mut bytes: Vec<u8> = list.iter().flat_map(|word| word.to_le_bytes()).collect();
-        bytes.extend(template.unwrap_or([0; HEADER as usize]));
+        bytes.extend(template.map_or([0; HEADER as usize], thread_local_header));
         bytes.extend(self.random);
-        for string in self.arguments.iter().chain(&self.environment) {
+        for string in self.strings() {
             bytes.extend(string);
             bytes.push(0);
         }
@@ -112,18 +126,16 @@ impl Start {
 
 /// A program header with the image's thread-local template, for the C library.
 /// Its address is the whole one: the library adds no base, as it sees no PT_PHDR.
-fn thread_local_header(instance: &Instance) -> Option<[u8; HEADER as usize]> {
-    let template = instance.loaded().image().tls()?;
+fn thread_local_header(template: TlsSource) -> [u8; HEADER as usize] {
     let mut header = [0; HEADER as usize];
-    let address = instance.domain().memory().base() + template.offset;
     header[..4].copy_from_slice(&PT_TLS.to_le_bytes());
     for (at, value) in [
-        (16, address),
+        (16, template.address),
         (32, template.file_size),
         (40, template.size),
         (48, template.alignment),
     ] {
         header[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
-    Some(header)
+    header
 }

@@ -1,7 +1,6 @@
 //! The image's note, and the import and export records that it points to.
 
-use crate::Report;
-use crate::image::{Image, breach, breach_in_window, read, read_u32};
+use crate::outline::{Outline, Report, breach, breach_in_window, field, read_u32};
 use mullion_abi as abi;
 use mullion_rules::{Rule, Violation};
 use std::collections::HashSet;
@@ -138,7 +137,7 @@ fn understand(words: [u32; WORDS]) -> Result<Note, (u64, Rule)> {
 
 /// The records of a table, `most` of them, with their offsets in the window.
 fn records<'a>(
-    image: &'a Image,
+    image: &'a Outline,
     table: &Range<u64>,
     most: u64,
 ) -> Option<Vec<(u64, [u8; abi::RECORD_SIZE as usize])>> {
@@ -168,7 +167,7 @@ fn name(field: &[u8]) -> Option<String> {
 }
 
 /// The names of the imports.
-pub(crate) fn imports(image: &Image, report: &mut Report) -> Vec<String> {
+pub(crate) fn imports(image: &Outline, report: &mut Report) -> Vec<String> {
     let table = &image.note.imports;
     let Some(records) = records(image, table, abi::MAX_IMPORTS) else {
         report.add(|| breach_in_window(Rule::ImportTable, table.start));
@@ -186,7 +185,7 @@ pub(crate) fn imports(image: &Image, report: &mut Report) -> Vec<String> {
 }
 
 /// The exports.
-pub(crate) fn exports(image: &Image, report: &mut Report) -> Vec<Export> {
+pub(crate) fn exports(image: &Outline, report: &mut Report) -> Vec<Export> {
     let table = &image.note.exports;
     let Some(records) = records(image, table, abi::MAX_EXPORTS) else {
         report.add(|| breach_in_window(Rule::ExportTable, table.start));
@@ -195,7 +194,7 @@ pub(crate) fn exports(image: &Image, report: &mut Report) -> Vec<Export> {
     let mut names = HashSet::new();
     let mut exports = Vec::with_capacity(records.len());
     for (offset, record) in records {
-        let distance = read(&record, 0).map_or(0, i32::from_le_bytes);
+        let distance = field(&record, 0).map_or(0, i32::from_le_bytes);
         let target = offset
             .checked_add_signed(i64::from(distance))
             .filter(|target| image.is_labelled(*target));

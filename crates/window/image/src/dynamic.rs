@@ -1,7 +1,6 @@
 //! The dynamic section and its relocations.
 
-use crate::Report;
-use crate::image::{Image, breach, read_u64};
+use crate::outline::{Outline, Report, breach, read_u64};
 use mullion_rules::Rule;
 use std::ops::Range;
 
@@ -75,7 +74,7 @@ impl Tables {
         self.rela.len().saturating_add(self.relr.len())
     }
 
-    pub(crate) fn iter<'a>(&'a self, image: &'a Image) -> impl Iterator<Item = Relocation> + 'a {
+    pub(crate) fn iter<'a>(&'a self, image: &'a Outline) -> impl Iterator<Item = Relocation> + 'a {
         let packed = self.packed(image).map(|offset| Relocation {
             offset,
             // What lies behind a segment's content in the file is zero.
@@ -89,29 +88,29 @@ impl Tables {
 
     pub(crate) fn explicit<'a>(
         &'a self,
-        image: &'a Image,
+        image: &'a Outline,
     ) -> impl Iterator<Item = Relocation> + 'a {
         entries(image, &self.rela, RELA_ENTRY).filter_map(|(at, _)| rela(image, at))
     }
 
-    pub(crate) fn packed<'a>(&'a self, image: &'a Image) -> impl Iterator<Item = u64> + 'a {
+    pub(crate) fn packed<'a>(&'a self, image: &'a Outline) -> impl Iterator<Item = u64> + 'a {
         relr_places(image, &self.relr).map(|(_, offset)| offset)
     }
 }
 
 fn entries<'a>(
-    image: &'a Image,
+    image: &'a Outline,
     table: &Range<usize>,
     size: u64,
 ) -> impl Iterator<Item = (usize, u64)> + 'a {
     table
         .clone()
         .step_by(size as usize)
-        .filter_map(|at| Some((at, read_u64(image.bytes(), at)?)))
+        .filter_map(|at| Some((at, read_u64(&image.bytes, at)?)))
 }
 
-fn rela(image: &Image, at: usize) -> Option<Relocation> {
-    let field = |distance: usize| read_u64(image.bytes(), at.checked_add(distance)?);
+fn rela(image: &Outline, at: usize) -> Option<Relocation> {
+    let field = |distance: usize| read_u64(&image.bytes, at.checked_add(distance)?);
     Some(Relocation {
         offset: field(0)?,
         addend: field(16)?,
@@ -121,7 +120,7 @@ fn rela(image: &Image, at: usize) -> Option<Relocation> {
 /// The places that a RELR table names: a word with bit 0 clear is an offset,
 /// and the next place is 8 bytes on; one with bit 0 set is a map of the next 63 words.
 fn relr_places<'a>(
-    image: &'a Image,
+    image: &'a Outline,
     table: &Range<usize>,
 ) -> impl Iterator<Item = (usize, u64)> + 'a {
     let mut next = 0_u64;
@@ -140,7 +139,7 @@ fn relr_places<'a>(
 
 /// Reads the dynamic section, and checks every relocation.
 pub(crate) fn read_tables(
-    image: &Image,
+    image: &Outline,
     dynamic: Option<Range<usize>>,
     report: &mut Report,
 ) -> Tables {
@@ -149,7 +148,7 @@ pub(crate) fn read_tables(
     };
     let mut seen = Vec::new();
     for (at, tag) in entries(image, &section, ENTRY) {
-        let Some(value) = read_u64(image.bytes(), at.saturating_add(8)) else {
+        let Some(value) = read_u64(&image.bytes, at.saturating_add(8)) else {
             continue;
         };
         if tag == DT_NULL {
@@ -195,7 +194,7 @@ pub(crate) fn read_tables(
 
 /// Where a table lies in the file, from its address, size and entry size.
 fn table(
-    image: &Image,
+    image: &Outline,
     [address, size, entry]: [Option<u64>; 3],
     wanted: u64,
 ) -> Option<Range<usize>> {
@@ -207,28 +206,28 @@ fn table(
         return None;
     }
     let segment = image
-        .segments()
+        .segments
         .iter()
         .find(|segment| segment.covers(address, size))?;
     let start = segment
-        .file()
+        .file
         .start
-        .checked_add(usize::try_from(address.checked_sub(segment.offset())?).ok()?)?;
+        .checked_add(usize::try_from(address.checked_sub(segment.offset)?).ok()?)?;
     let end = start.checked_add(usize::try_from(size).ok()?)?;
-    (end <= segment.file().end).then_some(start..end)
+    (end <= segment.file.end).then_some(start..end)
 }
 
-fn check(image: &Image, tables: &Tables, report: &mut Report) {
+fn check(image: &Outline, tables: &Tables, report: &mut Report) {
     let place = |offset| {
         let data = image
-            .segments()
+            .segments
             .iter()
-            .filter(|segment| !segment.permission().is_executable());
+            .filter(|segment| !segment.permission.is_executable());
         data.into_iter().any(|segment| segment.covers(offset, 8))
     };
     for (at, offset) in entries(image, &tables.rela, RELA_ENTRY) {
         // The high half is a symbol, which a relative relocation has not.
-        if read_u64(image.bytes(), at.saturating_add(8)) != Some(R_X86_64_RELATIVE) {
+        if read_u64(&image.bytes, at.saturating_add(8)) != Some(R_X86_64_RELATIVE) {
             report.add(|| breach(Rule::RelocationType, at as u64));
         } else if !place(offset) {
             report.add(|| breach(Rule::RelocationPlace, at as u64));
