@@ -80,8 +80,11 @@ fn walk(tokens: TokenStream, file: &mut File) {
     }
 }
 
+/// `check` is the feature of what only tests ask for; a test holds that nothing else has it.
 fn is_for_tests(attribute: &str) -> bool {
-    attribute == "cfg(test)" || attribute.starts_with("cfg(all(test,")
+    attribute == "cfg(test)"
+        || attribute.starts_with("cfg(all(test,")
+        || attribute == "cfg(feature=\"check\")"
 }
 
 fn is_bracket(token: &TokenTree) -> bool {
@@ -187,6 +190,16 @@ mod tests {
         assert_eq!(lines, [3, 7, 8, 10, 11, 12, 13, 14, 19, 22]);
         let named = TestModule::Named("random_tests".to_owned());
         assert_eq!(file.tests, [named, TestModule::At("x.rs".to_owned())]);
+    }
+
+    #[test]
+    fn what_only_tests_ask_for_is_no_code() {
+        let gate = "#[cfg(feature = \"check\")]\n";
+        let text = format!(
+            "fn f() {{}}\n{gate}fn g() {{\n    h();\n}}\n#[cfg(feature = \"other\")]\nfn i() {{}}\n"
+        );
+        let lines: Vec<usize> = read(&text).lines.into_iter().collect();
+        assert_eq!(lines, [1, 6, 7]);
     }
 
     #[test]

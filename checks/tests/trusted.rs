@@ -100,6 +100,41 @@ fn no_trusted_crate_reads_debug_information() {
     }
 }
 
+/// What the feature `check` adds is counted as tests are. So only what is built for tests has it.
+#[test]
+fn only_tests_have_the_feature_check() {
+    let mut manifests = vec![root().join("Cargo.toml")];
+    for folder in [
+        "crates",
+        "hosts",
+        "bench",
+        "examples",
+        "recipes",
+        "conformance",
+    ] {
+        manifests.extend(files(&root().join(folder), "toml"));
+    }
+    manifests.retain(|path| path.ends_with("Cargo.toml"));
+    let mut declared = 0;
+    for path in manifests {
+        let text = fs::read_to_string(&path).expect("text");
+        let mut manifest: toml::Table = text.parse().expect("cargo reads it too");
+        manifest.remove("dev-dependencies");
+        if let Some(features) = manifest
+            .get_mut("features")
+            .and_then(toml::Value::as_table_mut)
+        {
+            declared += usize::from(features.remove("check").is_some());
+        }
+        let left = manifest.to_string();
+        let asks = ["\"check\"", "/check\""]
+            .iter()
+            .any(|name| left.contains(name));
+        assert!(!asks, "{} has the feature `check`", path.display());
+    }
+    assert_eq!(declared, 1, "it is the supervisor's");
+}
+
 /// What signs has a secret key. The crates that decide have none, and so lose none.
 #[test]
 fn no_trusted_crate_has_a_secret_key() {

@@ -298,6 +298,7 @@ impl Holdings {
     }
 
     /// Whether every holding is there once, and is counted as often as it comes in `regions`.
+    #[cfg(feature = "check")]
     pub(crate) fn agrees(&self, regions: impl Iterator<Item = HoldingId>) -> bool {
         let mut counted = alloc::vec![0; self.slots.len()];
         for id in regions {

@@ -105,6 +105,7 @@ impl Prepared {
     }
 
     /// The holdings that are kept for prepared grants.
+    #[cfg(feature = "check")]
     pub(crate) fn kept(&self) -> impl Iterator<Item = HoldingId> {
         let pairs = self.slots.iter().filter_map(|slot| slot.ready?.known);
         pairs.flat_map(|pair| [pair.off, pair.on])

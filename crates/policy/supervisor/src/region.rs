@@ -511,6 +511,7 @@ impl Regions {
         !self.cuts.is_empty() && self.cuts.contains_key(&word)
     }
 
+    #[cfg(feature = "check")]
     fn is_cut_or_end(&self, word: u64) -> bool {
         self.is_cut(word) || word == self.space.start() || word == self.space.end()
     }
@@ -628,6 +629,7 @@ impl Regions {
 
     /// Whether neighbours differ but at cuts, and every holding is counted right: as often as it is in a region
     /// or among `kept`.
+    #[cfg(feature = "check")]
     pub(crate) fn check(&self, kept: impl Iterator<Item = HoldingId>) -> bool {
         let entries = || self.by_start.iter();
         let mut pairs = entries().zip(entries().skip(1));

@@ -99,6 +99,7 @@ impl Sheets {
         Some(sheet)
     }
 
+    #[cfg(feature = "check")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Sheet> {
         self.all.iter().flatten()
     }
@@ -220,6 +221,7 @@ impl Sheet {
     }
 
     /// Whether each word's bit is in `any` and in one kind, or in none.
+    #[cfg(feature = "check")]
     pub(crate) fn check(&self) -> bool {
         (0..self.range.count()).all(|at| {
             let kinds = self.kinds.iter().filter(|kind| kind.words.get(at));

@@ -82,8 +82,9 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
         }
     }
 
-    /// Checks that the indexes say what the regions say. It is true by construction; tests, and whoever
-    /// fears for memory, can ask. Costs as much as there is.
+    /// Checks that the indexes say what the regions say. It is true by construction; tests can ask, with the feature
+    /// `check`. Costs as much as there is.
+    #[cfg(feature = "check")]
     pub fn check(&self) -> Result<(), &'static str> {
         let mut again = crate::state::Rebuilt::default();
         for (range, holding) in self.regions(self.space()) {

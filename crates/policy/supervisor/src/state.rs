@@ -529,6 +529,7 @@ fn join(
 }
 
 /// The indexes, made again from the regions.
+#[cfg(feature = "check")]
 #[derive(Default)]
 pub(crate) struct Rebuilt {
     owned: BTreeMap<DomainId, WordSet>,
@@ -539,6 +540,7 @@ pub(crate) struct Rebuilt {
     bad_grant: bool,
 }
 
+#[cfg(feature = "check")]
 impl Rebuilt {
     pub(crate) fn add(&mut self, range: Range, holding: &Holding) {
         self.gap |= self.end.is_some_and(|end| end != range.start());
