@@ -81,8 +81,8 @@ impl Args {
         let record = mullion_trust::text::read(&record)
             .with_context(|| format!("compilation record {}", record.display()))?;
         let request = self.request(&policy, &image)?;
-        let mut work = Work::unbounded();
-        let answer = decide(&policy, &store, &record, &request, &mut work);
+        let (names, mut work) = (self.keyring.names(), Work::unbounded());
+        let answer = decide(&policy, &store, &record, &request, &names, &mut work);
         let event = match &answer {
             Ok(decision) => event::admitted(decision),
             Err(refusal) => event::not_granted(refusal, &request.requesters, &request.image),
@@ -110,7 +110,6 @@ impl Args {
             requesters.push(named.map_or_else(|| keyring.resolve(name), Ok)?);
         }
         let mut request = Request::new(requesters, Sha256Digest::of(image));
-        request.names = self.keyring.names();
         request.imports = (!self.imports.is_empty()).then(|| self.imports.clone());
         request.mechanism = self.mechanism;
         for (name, value) in &self.attributes {

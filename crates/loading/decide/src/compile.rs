@@ -10,7 +10,6 @@ use crate::decide::{Reason, Refusal};
 use crate::key::PublicKey;
 use crate::keynote::{Attributes, Principal, Query, Store, Work};
 use crate::module_type::ModuleType;
-use crate::names::Names;
 use crate::policy::{COMPILE, Policy};
 use crate::words::Words;
 use std::time::SystemTime;
@@ -38,14 +37,9 @@ pub fn may_compile(
     module_type: &ModuleType,
     requesters: &[PublicKey],
     compiler: &PublicKey,
-    names: &Names,
     work: &mut Work,
     words: &dyn Words,
 ) -> Result<Leave, Box<Refusal>> {
-    let mut names = names.clone();
-    for (name, key) in policy.keys() {
-        names.add(key.principal(), name);
-    }
     let known = policy
         .module_type(&module_type.id)
         .map(|known| known.digest);
@@ -71,13 +65,12 @@ pub fn may_compile(
         let query = query(policy, module_type, purpose, keys, compiler)?;
         let answer = store.query(&query, work)?;
         if answer.granted {
-            chain = words.chain(store, &answer, &names);
+            chain = words.chain(store, &answer);
             continue;
         }
         let principals: Vec<Principal> = keys.iter().map(PublicKey::principal).collect();
-        let obstacles = words.obstacles(store, &query, &answer, &principals, &names, work);
-        let who: Vec<_> = principals.iter().map(|key| names.of(key)).collect();
-        let (who, id) = (who.join(" and "), module_type.id.clone());
+        let obstacles = words.obstacles(store, &query, &answer, &principals, work);
+        let (who, id) = (words.keys(keys), module_type.id.clone());
         let (reason, way_out) = match purpose {
             "sign" => (
                 Reason::Compiler(who, id),

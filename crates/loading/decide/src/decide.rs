@@ -13,20 +13,18 @@
 //!
 //! The limits of a credential are tests of the amount that is asked for. So what a credential
 //! grants is found by asking. The first question is for all that the type allows. If that is
-//! refused, the next ones are for the greatest amounts named in any credential that are granted,
-//! limit by limit. Every decision rests on a query that was answered for exactly the limits and
-//! imports that it gives.
+//! refused, [`Words::most`] finds out how much is granted. Every decision rests on a query that was
+//! answered here for exactly the limits and imports that it gives.
 
 use crate::clock;
 use crate::key::PublicKey;
 use crate::keynote::{Answer, Attributes, Exhausted, Principal, Query, Store, Work};
 use crate::limits::{Limit, Limits};
 use crate::module_type::{ModuleType, Protection, Verification, WallKind};
-use crate::names::Names;
 use crate::policy::{COMPILE, LOAD, Policy};
 use crate::record::{Sha256Digest, VerifiedRecord};
 use crate::text::shortened;
-use crate::words::{Grounds, Words};
+use crate::words::{Extent, Grounds, Words};
 use std::time::SystemTime;
 
 /// Attributes that a decision sets itself.
@@ -49,8 +47,6 @@ const OWN: [&str; 15] = [
 ];
 /// Bytes of a requester's own names in a reason.
 const NAME: usize = 200;
-/// A limit is tried at no more amounts than this.
-const AMOUNTS: usize = 64;
 
 /// What is asked of the loader.
 #[derive(Clone, Debug)]
@@ -70,8 +66,6 @@ pub struct Request {
     pub attributes: Attributes,
     /// When.
     pub time: SystemTime,
-    /// Names of keys for the explanation, beside the policy's.
-    pub names: Names,
 }
 
 impl Request {
@@ -87,7 +81,6 @@ impl Request {
             limits: Limits::NONE,
             attributes: Attributes::new(),
             time: SystemTime::now(),
-            names: Names::default(),
         }
     }
 }
@@ -139,10 +132,6 @@ pub fn decide(
     work: &mut Work,
     words: &dyn Words,
 ) -> Result<Decision, Box<Refusal>> {
-    let mut names = request.names.clone();
-    for (name, key) in policy.keys() {
-        names.add(key.principal(), name);
-    }
     let record = VerifiedRecord::open(record, work)?.map_err(|error| {
         refuse(
             error.into(),
@@ -168,7 +157,6 @@ pub fn decide(
         record: &record,
         module_type,
         request,
-        names,
         words,
     };
     let compiler = asker.compiler(work)?;
@@ -293,7 +281,6 @@ struct Asker<'a> {
     record: &'a VerifiedRecord,
     module_type: &'a ModuleType,
     request: &'a Request,
-    names: Names,
     words: &'a dyn Words,
 }
 
@@ -345,14 +332,6 @@ impl Asker<'_> {
             .map_err(|error| refuse(error.into(), "see docs/trust.md for what a request may say"))
     }
 
-    fn list(&self, keys: &[PublicKey]) -> String {
-        let names: Vec<_> = keys
-            .iter()
-            .map(|key| self.names.of(&key.principal()))
-            .collect();
-        names.join(" and ")
-    }
-
     fn refusal(
         &self,
         reason: Reason,
@@ -362,9 +341,9 @@ impl Asker<'_> {
         work: &mut Work,
     ) -> Box<Refusal> {
         let principals: Vec<Principal> = keys.iter().map(PublicKey::principal).collect();
-        let obstacles =
-            self.words
-                .obstacles(self.store, query, answer, &principals, &self.names, work);
+        let obstacles = self
+            .words
+            .obstacles(self.store, query, answer, &principals, work);
         Box::new(Refusal {
             reason,
             way_out: way_out.to_owned(),
@@ -380,7 +359,7 @@ impl Asker<'_> {
         if answer.granted {
             return Ok(answer);
         }
-        let reason = Reason::Compiler(self.list(signers), self.module_type.id.clone());
+        let reason = Reason::Compiler(self.words.keys(signers), self.module_type.id.clone());
         let way_out = "name the key in `allow.compile` of the policy, or get it a grant with `mullion grant --compile`";
         Err(self.refusal(reason, way_out, (&query, &answer), signers, work))
     }
@@ -423,98 +402,78 @@ impl Asker<'_> {
             .imports
             .as_ref()
             .unwrap_or(&self.module_type.imports);
-        let ask = |query: &mut Query, limits: &[i32; 4], imports: &[String], work: &mut Work| {
-            for (limit, amount) in Limit::ALL.iter().zip(limits) {
+        let ask = |query: &mut Query, wanted: &Extent, work: &mut Work| {
+            for (limit, amount) in Limit::ALL.iter().zip(wanted.amounts) {
                 query.set(limit.attribute(), amount.to_string());
             }
-            query.set("imports", joined(imports));
+            query.set("imports", joined(&wanted.imports));
             self.store.query(query, work)
         };
-        let mut asked = Limit::ALL.map(|limit| limit.to_attribute(most.get(limit)));
-        let mut imports = all.clone();
-        let mut answer = ask(&mut query, &asked, &imports, work)?;
+        let all = Extent {
+            amounts: Limit::ALL.map(|limit| limit.to_attribute(most.get(limit))),
+            imports: all.clone(),
+        };
+        let mut granted = all.clone();
+        let mut answer = ask(&mut query, &all, work)?;
         if !answer.granted {
             // Nothing less could be granted if this is not.
-            let least = ask(&mut query, &[0; 4], &[], work)?;
+            let least = ask(&mut query, &Extent::default(), work)?;
             if !least.granted {
-                let reason = Reason::NotGranted(self.list(requesters), self.module_type.id.clone());
+                let reason =
+                    Reason::NotGranted(self.words.keys(requesters), self.module_type.id.clone());
                 let way_out = "ask one whom the policy names for a grant (`mullion grant`), or for one whose conditions hold now";
                 let found = (&query, &least);
                 return Ok(Err(self.refusal(reason, way_out, found, requesters, work)));
             }
-            imports.clear();
-            for name in all {
-                imports.push(name.clone());
-                if !ask(&mut query, &[0; 4], &imports, work)?.granted {
-                    imports.pop();
-                }
+            granted = self.words.most(
+                self.store,
+                &least,
+                &all,
+                &mut |wanted, work| ask(&mut query, wanted, work),
+                work,
+            )?;
+            // Whatever was found, no more is given than may be asked for, and what is answered below.
+            granted.imports.retain(|name| all.imports.contains(name));
+            for (amount, most) in granted.amounts.iter_mut().zip(all.amounts) {
+                *amount = (*amount).clamp(0, most);
             }
-            if self.request.imports.is_some() && imports.len() != all.len() {
-                let reason = Reason::Imports(self.list(requesters), self.module_type.id.clone());
-                let missing: Vec<_> = all
-                    .iter()
-                    .filter(|name| !imports.contains(name))
-                    .cloned()
-                    .collect();
+            let missing = |name: &&String| !granted.imports.contains(name);
+            let missing: Vec<_> = all.imports.iter().filter(missing).cloned().collect();
+            if self.request.imports.is_some() && !missing.is_empty() {
+                let reason =
+                    Reason::Imports(self.words.keys(requesters), self.module_type.id.clone());
                 let way_out = format!("not granted: {}", missing.join(", "));
-                answer = ask(&mut query, &[0; 4], all, work)?;
+                let wanted = Extent {
+                    amounts: [0; 4],
+                    ..all
+                };
+                answer = ask(&mut query, &wanted, work)?;
                 let found = (&query, &answer);
                 return Ok(Err(self.refusal(reason, &way_out, found, requesters, work)));
             }
-            let mut granted = [0; 4];
-            for index in 0..granted.len() {
-                for amount in self.amounts(&least, Limit::ALL[index], asked[index], work)? {
-                    granted[index] = amount;
-                    if ask(&mut query, &granted, &imports, work)?.granted {
-                        break;
-                    }
-                    granted[index] = 0;
-                }
+            answer = ask(&mut query, &granted, work)?;
+            if !answer.granted {
+                granted = Extent::default();
+                answer = least;
             }
-            asked = granted;
-            answer = ask(&mut query, &asked, &imports, work)?;
         }
         let mut limits = Limits::NONE;
-        for (limit, amount) in Limit::ALL.into_iter().zip(asked) {
+        for (limit, amount) in Limit::ALL.into_iter().zip(granted.amounts) {
             limits.set(limit, limit.from_attribute(amount));
         }
-        imports.sort();
+        granted.imports.sort();
         Ok(Ok(Granted {
             answer,
             limits: limits.meet(&most),
-            imports,
+            imports: granted.imports,
             mechanism,
         }))
-    }
-
-    /// The amounts of a limit worth asking for, the greatest first: the most
-    /// that may be asked, and what the credentials that hold name.
-    fn amounts(
-        &self,
-        answer: &Answer,
-        limit: Limit,
-        most: i32,
-        work: &mut Work,
-    ) -> Result<Vec<i32>, Exhausted> {
-        let named = self
-            .words
-            .amounts(self.store, answer, limit.attribute(), work)?;
-        let mut amounts = vec![most];
-        amounts.extend(
-            named
-                .into_iter()
-                .filter(|amount| (0..most).contains(amount)),
-        );
-        amounts.sort_unstable_by(|left, right| right.cmp(left));
-        amounts.dedup();
-        amounts.truncate(AMOUNTS);
-        Ok(amounts)
     }
 
     fn decision(&self, compiler: &Answer, granted: Granted) -> Decision {
         let requesters = &self.request.requesters;
         let module_type = self.module_type;
-        let chain = self.words.chain(self.store, &granted.answer, &self.names);
+        let chain = self.words.chain(self.store, &granted.answer);
         let verify = module_type.verification == Verification::Required;
         let mut decision = Decision {
             image: self.request.image,
@@ -532,7 +491,6 @@ impl Asker<'_> {
         };
         let grounds = Grounds {
             store: self.store,
-            names: &self.names,
             module_type,
             compiler,
         };

@@ -21,7 +21,6 @@ pub mod key;
 pub mod keynote;
 pub mod limits;
 pub mod module_type;
-pub mod names;
 pub mod policy;
 pub mod record;
 pub mod text;

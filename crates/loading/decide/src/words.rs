@@ -1,12 +1,13 @@
-//! Who puts a decision into words.
+//! Who puts a decision into words, and says what is worth asking.
 //!
 //! The decision is made first, and [`Words`] are for people alone: an implementation sees all that it rests on, and
 //! gives texts. It has no reference through which it could change anything but what is left of the request's budget.
+//! What it finds worth asking is asked, and decided as any other question.
 
 use crate::decide::Decision;
+use crate::key::PublicKey;
 use crate::keynote::{Answer, Exhausted, Principal, Query, Store, Work};
 use crate::module_type::ModuleType;
-use crate::names::Names;
 
 /// Why an answer is no better: what was looked at and did not help.
 #[derive(Clone, Debug, Default)]
@@ -25,31 +26,44 @@ pub struct Obstacles {
 pub struct Grounds<'a> {
     /// The assertions.
     pub store: &'a Store,
-    /// Names of keys.
-    pub names: &'a Names,
     /// The module type.
     pub module_type: &'a ModuleType,
     /// The answer to whether the record's signers may sign records of the type.
     pub compiler: &'a Answer,
 }
 
+/// What may be asked for: the amount of each limit, as in an attribute, and the imports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// In the order of [`Limit::ALL`](crate::limits::Limit::ALL).
+    pub amounts: [i32; 4],
+    /// The names.
+    pub imports: Vec<String>,
+}
+
+/// Answers whether so much is granted.
+pub type Ask<'a> = dyn FnMut(&Extent, &mut Work) -> Result<Answer, Exhausted> + 'a;
+
 /// Puts answers into words, and says what is worth asking.
 pub trait Words {
-    /// The amounts that the assertions which hold name for an attribute: worth asking for. Each is asked, and decided as
-    /// any other.
+    /// The most of `all` that is granted, found by asking. `least` is the answer to whether nothing is granted.
     ///
     /// # Errors
     /// The budget does not suffice.
-    fn amounts(
+    fn most(
         &self,
         store: &Store,
-        answer: &Answer,
-        attribute: &str,
+        least: &Answer,
+        all: &Extent,
+        ask: &mut Ask<'_>,
         work: &mut Work,
-    ) -> Result<Vec<i32>, Exhausted>;
+    ) -> Result<Extent, Exhausted>;
+
+    /// Keys.
+    fn keys(&self, keys: &[PublicKey]) -> String;
 
     /// The chain of an answer, one line for each assertion, from the policy down.
-    fn chain(&self, store: &Store, answer: &Answer, names: &Names) -> Vec<String>;
+    fn chain(&self, store: &Store, answer: &Answer) -> Vec<String>;
 
     /// Why the `answer` to `query` is no better.
     fn obstacles(
@@ -58,7 +72,6 @@ pub trait Words {
         query: &Query,
         answer: &Answer,
         requesters: &[Principal],
-        names: &Names,
         work: &mut Work,
     ) -> Obstacles;
 

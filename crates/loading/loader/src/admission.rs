@@ -19,14 +19,13 @@ use mullion_decide::challenge::Proven;
 use mullion_decide::keynote::{Attributes, Store, Work, parse_each};
 use mullion_decide::limits::Limit;
 use mullion_decide::module_type::{Protection, WallKind};
-use mullion_decide::names::Names;
 use mullion_decide::{
     Decision, DocumentError, Limits, Policy, PublicKey, Reason, Refusal, Request, Sha256Digest,
     decide,
 };
 use mullion_trust::credentials;
 use mullion_trust::event::{self, refused};
-use mullion_trust::explain::InWords;
+use mullion_trust::explain::{InWords, Names};
 use mullion_trust::log::{Log, LogError};
 use mullion_verifier::{Image, Rejected, structure, verify};
 use serde_json::Value;
@@ -348,10 +347,10 @@ impl Rules {
         let mut request = Request::new(requesters, image);
         request.limits = asked.limits;
         request.attributes = asked.attributes.clone();
-        request.names = asked.names.clone();
+        let words = InWords::new(&self.policy, &asked.names);
         let mut ask = |mechanism: &WallKind| {
             request.mechanism = Some(*mechanism);
-            decide(&self.policy, &store, record, &request, work, &InWords)
+            decide(&self.policy, &store, record, &request, work, &words)
         };
         let (last, others) = mechanisms.split_last().unwrap_or((&WallKind::Window, &[]));
         for mechanism in others {

@@ -20,8 +20,29 @@ pub fn upper_bounds(assertion: &Assertion) -> Vec<AttributeBound> {
     found
 }
 
+/// A limit is tried at no more amounts than this.
+const AMOUNTS: usize = 64;
+
+/// The amounts of a limit worth asking for, the greatest first: the most that may be asked, and what the assertions that
+/// hold name.
+pub(crate) fn worth_asking(
+    store: &Store,
+    answer: &Answer,
+    attribute: &str,
+    most: i32,
+    work: &mut Work,
+) -> Result<Vec<i32>, Exhausted> {
+    let mut amounts = amounts(store, answer, attribute, work)?;
+    amounts.retain(|amount| (0..most).contains(amount));
+    amounts.push(most);
+    amounts.sort_unstable_by(|left, right| right.cmp(left));
+    amounts.dedup();
+    amounts.truncate(AMOUNTS);
+    Ok(amounts)
+}
+
 /// Those of the assertions that hold, for one attribute.
-pub(crate) fn amounts(
+fn amounts(
     store: &Store,
     answer: &Answer,
     attribute: &str,

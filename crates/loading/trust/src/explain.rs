@@ -2,32 +2,72 @@
 
 use crate::bounds;
 use crate::keynote::{Answer, AssertionId, Exhausted, Outcome, Principal, Query, Store, Work};
+use crate::policy::Policy;
 use crate::text::shortened;
 use crate::why::why;
-use mullion_decide::words::{Grounds, Words};
+use crate::{Limit, PublicKey};
+use mullion_decide::words::{Ask, Extent, Grounds, Words};
 use mullion_decide::{Decision, decide::joined};
 use std::collections::BTreeSet;
 
-pub use mullion_decide::names::Names;
+pub use crate::names::Names;
 pub use mullion_decide::words::Obstacles;
 
 /// The words of [`decide`](crate::decide()) and [`may_compile`](crate::compile::may_compile).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InWords;
+#[derive(Clone, Debug, Default)]
+pub struct InWords {
+    names: Names,
+}
+
+impl InWords {
+    /// With these names of keys, and the policy's.
+    #[must_use]
+    pub fn new(policy: &Policy, names: &Names) -> Self {
+        let mut names = names.clone();
+        for (name, key) in policy.keys() {
+            names.add(key.principal(), name);
+        }
+        InWords { names }
+    }
+}
 
 impl Words for InWords {
-    fn amounts(
+    /// The imports one by one, and then limit by limit the greatest amount that is granted, of those that the
+    /// assertions which hold name.
+    fn most(
         &self,
         store: &Store,
-        answer: &Answer,
-        attribute: &str,
+        least: &Answer,
+        all: &Extent,
+        ask: &mut Ask<'_>,
         work: &mut Work,
-    ) -> Result<Vec<i32>, Exhausted> {
-        bounds::amounts(store, answer, attribute, work)
+    ) -> Result<Extent, Exhausted> {
+        let mut granted = Extent::default();
+        for name in &all.imports {
+            granted.imports.push(name.clone());
+            if !ask(&granted, work)?.granted {
+                granted.imports.pop();
+            }
+        }
+        for (index, limit) in Limit::ALL.into_iter().enumerate() {
+            let attribute = limit.attribute();
+            for amount in bounds::worth_asking(store, least, attribute, all.amounts[index], work)? {
+                granted.amounts[index] = amount;
+                if ask(&granted, work)?.granted {
+                    break;
+                }
+                granted.amounts[index] = 0;
+            }
+        }
+        Ok(granted)
     }
 
-    fn chain(&self, store: &Store, answer: &Answer, names: &Names) -> Vec<String> {
-        chain(store, answer, names)
+    fn keys(&self, keys: &[PublicKey]) -> String {
+        self.names.keys(keys)
+    }
+
+    fn chain(&self, store: &Store, answer: &Answer) -> Vec<String> {
+        chain(store, answer, &self.names)
     }
 
     fn obstacles(
@@ -36,14 +76,13 @@ impl Words for InWords {
         query: &Query,
         answer: &Answer,
         requesters: &[Principal],
-        names: &Names,
         work: &mut Work,
     ) -> Obstacles {
-        obstacles(store, query, answer, requesters, names, work)
+        obstacles(store, query, answer, requesters, &self.names, work)
     }
 
     fn explanation(&self, decision: &Decision, grounds: &Grounds<'_>) -> String {
-        explanation(decision, grounds)
+        explanation(decision, grounds, &self.names)
     }
 }
 
@@ -98,26 +137,21 @@ pub fn chain(store: &Store, answer: &Answer, names: &Names) -> Vec<String> {
 }
 
 /// A decision in words.
-fn explanation(decision: &Decision, grounds: &Grounds<'_>) -> String {
+fn explanation(decision: &Decision, grounds: &Grounds<'_>, names: &Names) -> String {
     let Grounds {
         store,
-        names,
         module_type,
         compiler,
     } = grounds;
-    let list = |keys: &[crate::PublicKey]| {
-        let all: Vec<_> = keys.iter().map(|key| names.of(&key.principal())).collect();
-        all.join(" and ")
-    };
     let mut lines = vec![format!(
         "{} may load this image as {}:",
-        list(&decision.requesters),
+        names.keys(&decision.requesters),
         module_type.id
     )];
     lines.extend(decision.chain.iter().map(|line| format!("  {line}")));
     lines.push(format!(
         "{} may say that it is of that type:",
-        list(&decision.compilers)
+        names.keys(&decision.compilers)
     ));
     let compiled = chain(store, compiler, names);
     lines.extend(compiled.iter().map(|line| format!("  {line}")));

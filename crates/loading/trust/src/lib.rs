@@ -13,6 +13,7 @@ pub mod explain;
 pub mod grant;
 pub mod keyring;
 pub mod log;
+mod names;
 mod signing;
 mod why;
 
@@ -51,7 +52,7 @@ pub mod record {
 
 /// The loader's question.
 pub mod decide {
-    use crate::explain::InWords;
+    use crate::explain::{InWords, Names};
     use crate::keynote::{Store, Work};
     use crate::policy::Policy;
 
@@ -66,9 +67,11 @@ pub mod decide {
         store: &Store,
         record: &str,
         request: &Request,
+        names: &Names,
         work: &mut Work,
     ) -> Result<Decision, Box<Refusal>> {
-        mullion_decide::decide(policy, store, record, request, work, &InWords)
+        let words = InWords::new(policy, names);
+        mullion_decide::decide(policy, store, record, request, work, &words)
     }
 }
 
@@ -100,9 +103,8 @@ pub mod compile {
             module_type,
             requesters,
             compiler,
-            names,
             work,
-            &InWords,
+            &InWords::new(policy, names),
         )
     }
 }

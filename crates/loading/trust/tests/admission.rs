@@ -1,10 +1,15 @@
 //! The loader's question from end to end, and that no bit can change unnoticed.
 
+use mullion_decide::words::{Ask, Extent, Grounds, Obstacles, Words};
+use mullion_trust::explain::{InWords, Names};
 use mullion_trust::grant::Grant;
-use mullion_trust::keynote::{Algorithms, Store, Work, parse, parse_all};
+use mullion_trust::keynote::{
+    Algorithms, Answer, Exhausted, Principal, Query, Store, Work, parse, parse_all,
+};
 use mullion_trust::record::{self, Compilation, TypeReference};
 use mullion_trust::{
-    Decision, Limits, ModuleType, Policy, Reason, Refusal, Request, SecretKey, Sha256Digest, decide,
+    Decision, Limits, ModuleType, Policy, PublicKey, Reason, Refusal, Request, SecretKey,
+    Sha256Digest, decide,
 };
 use std::path::Path;
 
@@ -87,6 +92,7 @@ impl World {
             &store,
             record,
             &request,
+            &Names::default(),
             &mut Work::of(Work::STRANGER),
         )
     }
@@ -162,6 +168,88 @@ fn imports_are_those_that_are_granted() {
     let refusal = refusal.expect_err("now is not granted");
     assert!(matches!(refusal.reason, Reason::Imports(..)), "{refusal}");
     assert!(refusal.way_out.contains("now"), "{}", refusal.way_out);
+}
+
+/// Says that so much is granted, whatever is asked.
+struct Greedy(Extent, InWords);
+
+impl Words for Greedy {
+    fn most(
+        &self,
+        _: &Store,
+        _: &Answer,
+        _: &Extent,
+        _: &mut Ask<'_>,
+        _: &mut Work,
+    ) -> Result<Extent, Exhausted> {
+        Ok(self.0.clone())
+    }
+
+    fn keys(&self, keys: &[PublicKey]) -> String {
+        self.1.keys(keys)
+    }
+
+    fn chain(&self, store: &Store, answer: &Answer) -> Vec<String> {
+        self.1.chain(store, answer)
+    }
+
+    fn obstacles(
+        &self,
+        store: &Store,
+        query: &Query,
+        answer: &Answer,
+        requesters: &[Principal],
+        work: &mut Work,
+    ) -> Obstacles {
+        self.1.obstacles(store, query, answer, requesters, work)
+    }
+
+    fn explanation(&self, decision: &Decision, grounds: &Grounds<'_>) -> String {
+        self.1.explanation(decision, grounds)
+    }
+}
+
+/// The search for what is granted is not trusted: what it says is asked, and no more than may be asked for.
+#[test]
+fn whatever_is_found_no_more_is_given_than_is_granted() {
+    let world = world();
+    let credential = |imports: Option<&[&str]>| {
+        grant(&world.root, &world.alice, |grant| {
+            grant.limits.heap = Some(1 << 20);
+            let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect();
+            grant.imports = imports.map(names);
+        })
+    };
+    let said = |credential: &str, heap: i32, imports: &[&str]| {
+        let mut store = world.policy.store();
+        store.add_credential(parse(credential.as_bytes()).expect("KeyNote"), "test");
+        let wanted = Extent {
+            amounts: [heap, i32::MAX, i32::MAX, i32::MAX],
+            imports: imports.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let words = Greedy(wanted, InWords::new(&world.policy, &Names::default()));
+        let request = Request::new(vec![world.alice.public()], Sha256Digest::of(IMAGE));
+        let work = &mut Work::of(Work::STRANGER);
+        let decision =
+            mullion_decide::decide(&world.policy, &store, &world.record, &request, work, &words);
+        let decision = decision.expect("leave to load");
+        (decision.limits.heap, decision.limits.time, decision.imports)
+    };
+    let (some, all) = (credential(Some(&["log"])), credential(None));
+    let names = |list: &[&str]| {
+        list.iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (mega, time) = (Some(1 << 20), Some(10));
+    assert_eq!(said(&some, 1024, &["log"]), (mega, time, names(&["log"])));
+    // No import that the type does not have.
+    let found = said(&all, 1024, &["exec", "log", "now"]);
+    assert_eq!(found, (mega, time, names(&["log", "now"])));
+    // What is not granted is not given, nor a part of it.
+    let nothing = (Some(0), Some(0), names(&[]));
+    assert_eq!(said(&all, 1025, &["log"]), nothing);
+    assert_eq!(said(&some, 1024, &["log", "now"]), nothing);
 }
 
 #[test]

@@ -85,8 +85,16 @@ fn leave_to_use_the_compiler_is_none_to_sign() {
         .collect();
     let load = |record: &str| {
         let request = Request::new(vec![root.public()], image);
-        decide(&policy, &store, record, &request, &mut Work::unbounded())
-            .map_err(|refusal| refusal.reason)
+        let names = Names::default();
+        decide(
+            &policy,
+            &store,
+            record,
+            &request,
+            &names,
+            &mut Work::unbounded(),
+        )
+        .map_err(|refusal| refusal.reason)
     };
     assert!(load(&record(Some(judged.clone()), &compiler)).is_ok());
     let forged = load(&record(Some(judged), &alice)).map(drop);

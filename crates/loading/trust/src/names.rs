@@ -1,6 +1,7 @@
 //! Names of keys, for people.
 
-use crate::keynote::Principal;
+use mullion_decide::key::PublicKey;
+use mullion_decide::keynote::Principal;
 use std::collections::BTreeMap;
 
 /// Principals that are named in one line.
@@ -30,6 +31,13 @@ impl Names {
             Some((end, _)) => format!("{}...", &text[..end]),
             None => text,
         }
+    }
+
+    /// Several keys, all by name.
+    #[must_use]
+    pub fn keys(&self, keys: &[PublicKey]) -> String {
+        let names: Vec<_> = keys.iter().map(|key| self.of(&key.principal())).collect();
+        names.join(" and ")
     }
 
     /// Several of them, the first few by name.
