@@ -24,8 +24,8 @@ use crate::waiter::Waiter;
 /// does no harm.
 pub(super) const INTERRUPT: i32 = libc::SIGURG;
 
-/// A worker. `inbox` to `threads` are for every OS thread; the rest is reached through `here::worker`, which
-/// only its own OS thread gets.
+/// A worker. What is up to `threads`, but for each `Cell`, is for every OS thread. The rest is reached through
+/// `here::worker`, which only its own OS thread gets.
 #[allow(missing_debug_implementations)]
 pub struct Worker {
     index: u16,
@@ -99,8 +99,8 @@ impl<T> Deref for Line<T> {
     }
 }
 
-// SAFETY: `inbox` to `threads` are atomic or tables of what is. `here::worker` gives the rest to the worker's own OS
-// thread alone.
+// SAFETY: up to `threads` all that is no `Cell` is atomic, set once, or a table of what is. Each `Cell`, and what is behind
+// `threads`, is used by the worker's own OS thread alone, which `here::worker` gives it to.
 unsafe impl Sync for Worker {}
 // SAFETY: a worker is made by one OS thread before any other knows it.
 unsafe impl Send for Worker {}
