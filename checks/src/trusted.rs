@@ -59,6 +59,10 @@ pub const TRUSTED: &[Trusted] = &[
         reason: "It decides what programs of a type may say. A fault in it lets them say more, behind the type's wall; behind the language alone, in the host.",
     },
     Trusted {
+        folder: "crates/window/signals",
+        reason: "It blocks signals while something is done. A fault in it has a thread of ours take the host's, or none come back.",
+    },
+    Trusted {
         folder: "crates/window/abi",
         reason: "It has the numbers that the verifier and the run time agree on.",
     },

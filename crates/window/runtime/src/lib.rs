@@ -53,7 +53,6 @@ mod object;
 mod other_wall;
 mod packed;
 mod presence;
-mod quiet;
 mod records;
 #[cfg(test)]
 mod refusals;
@@ -93,10 +92,10 @@ pub use mullion_report::fault::{
 pub use mullion_report::kinds::{FaultKind, LimitKind};
 pub use mullion_report::meter::{Counts, Meter};
 pub use mullion_report::refused::{CallEnd, CallError, MappingError, ShareError};
+pub use mullion_signals::quietly;
 pub use news::until;
 pub use number::DomainNumber;
 pub use presence::{Changing, Closed, Used, Using};
-pub use quiet::quietly;
 pub use records::{PageTables, snapshot, start_audit, supervisor};
 pub use shared::SharedPages;
 pub use stacks::{MAX_STACK_SIZE, MAX_STACKS};

@@ -1,7 +1,7 @@
 //! Files in memory whose contents, or whose length, can never change again.
 
-use crate::quiet::quietly;
 use mullion_report::error::Error;
+use mullion_signals::quietly;
 use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

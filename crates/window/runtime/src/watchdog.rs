@@ -41,7 +41,6 @@ use crate::barrier::membarrier;
 use crate::clock::{TICK, elapsed};
 use crate::deadline::{self, Fields, NOW, sleep_until_woken};
 use std::collections::HashMap;
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
@@ -72,7 +71,7 @@ pub(crate) fn start() -> bool {
         return true;
     }
     let thread = std::thread::Builder::new().name("mullion-watchdog".into());
-    let started = without_signals(|| thread.spawn(watch).is_ok());
+    let started = mullion_signals::without(|| thread.spawn(watch).is_ok());
     STARTED.store(started, Ordering::Relaxed);
     started
 }
@@ -151,22 +150,6 @@ fn look(seen: &mut HashMap<usize, Seen>, now: u64, age: u64) -> bool {
         }
     }
     active
-}
-
-/// Does something while the calling thread takes no signals. A thread that is started meanwhile never takes one: the host's
-/// signals are for its own threads.
-fn without_signals<R>(act: impl FnOnce() -> R) -> R {
-    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the first call makes the set that the second one uses, which fills in the other.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-    }
-    let result = act();
-    // SAFETY: it was filled in above, since blocking signals cannot fail.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    result
 }
 
 /// Asks the scheduler to run this thread soon when it wakes: it needs little, and

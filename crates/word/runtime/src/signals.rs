@@ -55,21 +55,6 @@ pub(crate) fn open() -> io::Result<()> {
     }
 }
 
-/// Does something while the calling thread takes no signals. A thread that is started meanwhile never takes one.
-pub(crate) fn without<R>(act: impl FnOnce() -> R) -> R {
-    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the first call makes the set that the second one uses, which fills in the other.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-    }
-    let result = act();
-    // SAFETY: it was filled in above, since blocking signals cannot fail.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    result
-}
-
 /// The general registers that a handler is given, by their numbers in machine code.
 pub(crate) fn general(registers: &[i64; 23]) -> [u64; 16] {
     [

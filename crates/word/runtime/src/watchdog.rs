@@ -34,7 +34,7 @@ pub(crate) fn install() -> io::Result<()> {
 fn start() -> io::Result<()> {
     let thread = std::thread::Builder::new().name("mullion-word-watchdog".to_owned());
     // The host's signals are for its own threads: one that waits for a signal would wait for ever.
-    signals::without(|| thread.spawn(watch).map(drop))
+    mullion_signals::without(|| thread.spawn(watch).map(drop))
 }
 
 /// Keeps the watchdog out of its locks, while the process is copied.

@@ -1,5 +1,8 @@
-//! Writing on behalf of a domain without the signals that some writes bring.
+//! Signals that the calling thread does not take while something is done.
 //!
+//! [`without`] is for threads of ours, which are never to take a signal of the host's.
+//!
+//! [`quietly`] is for writing on behalf of a domain, without the signals that some writes bring.
 //! A write past the size that a process may give its files (`ulimit -f`) answers
 //! `EFBIG`, and one to a pipe or socket without a reader `EPIPE`. Both also send the
 //! writing thread a signal, which by default ends the process. What a domain
@@ -9,6 +12,7 @@
 
 use std::io;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 /// The signals of writes.
@@ -25,9 +29,28 @@ pub fn quietly<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     quietly_in_part(write, |_| true)
 }
 
+/// Does something while the calling thread takes no signals. A thread that is started meanwhile never takes one: the host's
+/// signals are for its own threads.
+pub fn without<R>(act: impl FnOnce() -> R) -> R {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the first call makes the set that the second one uses, which fills in the other.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let result = act();
+    // SAFETY: it was filled in above, since blocking signals cannot fail.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    result
+}
+
 /// As [`quietly`], for a `write` that may do a part: `all` says whether it has done all.
 /// A part may come with a signal: that of a pipe whose reader goes meanwhile does.
-pub(crate) fn quietly_in_part<T>(
+///
+/// # Errors
+/// Those of `write`.
+pub fn quietly_in_part<T>(
     write: impl FnOnce() -> io::Result<T>,
     all: impl FnOnce(&T) -> bool,
 ) -> io::Result<T> {
