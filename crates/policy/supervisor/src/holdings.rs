@@ -95,6 +95,7 @@ impl Holdings {
     }
 
     /// The number that mechanisms know it by.
+    #[inline]
     pub(crate) fn number(&self, id: HoldingId) -> HoldingNumber {
         HoldingNumber {
             number: id.0,

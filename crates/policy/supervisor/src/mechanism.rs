@@ -66,13 +66,15 @@ pub trait Mechanism {
     }
 
     /// By holding: the words of `from` had `on` and have `off` now, and behind that those of `to` had `off` and have
-    /// `on`. In the place of two [`hold`](Self::hold) and [`settle`](Self::settle). `holders`: what the two mean.
-    fn shift(
+    /// `on`. In the place of two [`hold`](Self::hold) and [`settle`](Self::settle). `holders` is asked what the
+    /// two mean.
+    fn shift<'a>(
         &mut self,
         (from, to): (Range, Range),
         (off, on): (HoldingNumber, HoldingNumber),
-        holders: (Holders<'_>, Holders<'_>),
+        holders: impl FnOnce() -> (Holders<'a>, Holders<'a>),
     ) {
+        let holders = holders();
         self.hold(from, on, off, holders.0);
         self.hold(to, off, on, holders.1);
         self.settle();

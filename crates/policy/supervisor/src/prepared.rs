@@ -87,6 +87,7 @@ impl Prepared {
         }
     }
 
+    #[inline]
     fn get(&mut self, grant: PreparedGrant) -> Option<&mut Ready> {
         let slot = self.slots.get_mut(grant.index as usize)?;
         let is_it = slot.generation == grant.generation;
@@ -241,7 +242,7 @@ impl<M: Mechanism, P: JoinPolicy> Supervisor<M, P> {
             let numbers = (regions.number(off), regions.number(on));
             let (state, who) = (&self.state, Some(target.into()));
             let holders = |id| Holders::new(state, state.regions.holding(id), who);
-            let holders = (holders(off), holders(on));
+            let holders = || (holders(off), holders(on));
             self.mechanism.shift((from, to), numbers, holders);
         }
         if M::BY_DOMAIN {

@@ -401,7 +401,7 @@ impl Regions {
 
     /// Takes `on` from one part of the sheet at `place` and gives it to another one; whether that is done. Nothing has changed
     /// if it is not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn shift_at_once(
         &mut self,
         place: Place,
@@ -595,6 +595,7 @@ impl Regions {
         self.holdings.get(id)
     }
 
+    #[inline]
     pub(crate) fn number(&self, id: HoldingId) -> HoldingNumber {
         self.holdings.number(id)
     }

@@ -150,15 +150,24 @@ impl Sheet {
         };
         let (old, new) = (self.places(from), self.places(to));
         let (any, words) = (&mut self.any, &mut self.kinds[kind].words);
-        if !words.turn(old.0, old.1, false) {
+        // Nearly all parts are small, and each lies in one cell.
+        let (gone, come) = (Bits::cells(old.0, old.1), Bits::cells(new.0, new.1));
+        if gone.0 != gone.1 || come.0 != come.1 {
+            return Bits::shift_many((any, words), old, new);
+        }
+        let (out, into) = (gone.2 & gone.3, come.2 & come.3);
+        let has_all = words.0[gone.0] & out == out;
+        // The words that go may be among those that come.
+        let own = if gone.0 == come.0 { out } else { 0 };
+        let is_free = any.0[come.0] & into & !own == 0;
+        if !(has_all && is_free) {
             return false;
         }
-        any.set(old.0, old.1, false);
-        let is_free = any.is_all(new.0, new.1, false);
-        let (first, end) = if is_free { new } else { old };
-        any.set(first, end, true);
-        words.set(first, end, true);
-        is_free
+        for bits in [any, words] {
+            bits.0[gone.0] &= !out;
+            bits.0[come.0] |= into;
+        }
+        true
     }
 
     /// As [`turn`](Self::turn), from one kind to another one.
@@ -304,6 +313,19 @@ impl Bits {
         self.0[first + 1..last].fill(if value { !0 } else { 0 });
     }
 
+    /// [`Sheet::shift`] of parts in several cells: of all kinds, and of the kind.
+    fn shift_many((any, words): (&mut Bits, &mut Bits), old: (u64, u64), new: (u64, u64)) -> bool {
+        if !words.turn(old.0, old.1, false) {
+            return false;
+        }
+        any.set(old.0, old.1, false);
+        let is_free = any.is_all(new.0, new.1, false);
+        let (first, end) = if is_free { new } else { old };
+        any.set(first, end, true);
+        words.set(first, end, true);
+        is_free
+    }
+
     /// Makes all of them `value`, if none is yet.
     #[inline]
     fn turn(&mut self, from: u64, to: u64, value: bool) -> bool {
@@ -360,5 +382,71 @@ mod tests {
                 list[part].fill(value);
             }
         }
+    }
+
+    /// Parts of any length, in one cell or in several, against a list.
+    #[test]
+    fn a_shift_takes_from_one_part_and_gives_to_another_if_both_are_as_it_says() {
+        let mut state = 7u64;
+        let mut below = |limit: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % limit
+        };
+        let (off, one, two) = (1, 2, 3);
+        let id = HoldingId::from_number;
+        let range = Range::words(1000, 300).expect("a range");
+        let mut sheets = Sheets::default();
+        let number = sheets.add(range, id(off)).get().expect_err("a sheet's");
+        let sheet = sheets.get_mut(number).expect("it was added");
+        for kind in [one, two] {
+            sheet.add_kind(id(kind));
+        }
+        let mut list = [off; 300];
+        let (mut done, mut not) = ([0, 0], [0, 0]);
+        for _ in 0..20_000 {
+            let most = [3, 6, 100][below(3) as usize];
+            let mut part = || {
+                let first = below(300);
+                (first as usize, (first + 1 + below(most)).min(300) as usize)
+            };
+            let (from, to) = (part(), part());
+            let words = |(first, end)| {
+                Range::between(1000 + first as u64, 1000 + end as u64).expect("a range")
+            };
+            let on = [one, two][below(2) as usize];
+            // Now and then all are given back. Mostly the first part is as it should be.
+            let (set, value) = match below(8) {
+                0 => ((0, 300), off),
+                1 | 2 => ((from.0, from.0), on),
+                _ => (from, on),
+            };
+            for (at, word) in list.iter_mut().enumerate().take(set.1).skip(set.0) {
+                sheet.switch(words((at, at + 1)), id(*word), id(value));
+                *word = value;
+            }
+            let has_all = list[from.0..from.1].iter().all(|word| *word == on);
+            let mut after = list;
+            after[from.0..from.1].fill(off);
+            let is_free = after[to.0..to.1].iter().all(|word| *word == off);
+            after[to.0..to.1].fill(on);
+            let is_done = sheet.shift(id(on), words(from), words(to));
+            assert_eq!(is_done, has_all && is_free, "{from:?} to {to:?}");
+            let mut parts = [from, to].into_iter();
+            let way = usize::from(parts.all(|part| part.0 / 64 == (part.1 - 1) / 64));
+            if is_done {
+                list = after;
+                done[way] += 1;
+            } else {
+                not[way] += 1;
+            }
+            assert!(sheet.check());
+            for (at, word) in (1000..).zip(list) {
+                assert_eq!(sheet.at(at), id(word), "word {at}");
+            }
+        }
+        let counts = [done, not].into_iter().flatten();
+        assert!(counts.min() > Some(100), "{done:?} {not:?}");
     }
 }

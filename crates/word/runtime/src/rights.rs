@@ -93,14 +93,22 @@ impl Decider {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn of(&mut self, holder: &Holder) -> (&mut Supervisor<Table>, &mut Rights, &mut Slabs) {
         let at = holder.id.get() as usize;
-        if self.rights.len() <= at {
-            self.rights.resize_with(at + 1, || None);
+        if !matches!(self.rights.get(at), Some(Some(_))) {
+            self.know(at);
         }
         let rights = self.rights[at].get_or_insert_default();
         (&mut self.supervisor, rights, &mut self.slabs)
+    }
+
+    #[cold]
+    fn know(&mut self, at: usize) {
+        if self.rights.len() <= at {
+            self.rights.resize_with(at + 1, || None);
+        }
+        self.rights[at].get_or_insert_default();
     }
 }
 
@@ -287,10 +295,7 @@ pub(crate) fn shift(
             Some(slab) => (active, slab),
             None => return false,
         },
-        Raised::Already => {
-            let found = rights.already(holder, range, permission);
-            return matches!(found, Some(Found::Already));
-        }
+        Raised::Already => return rights.has_already(holder, range, permission),
         Raised::Two(..) => return false,
     };
     let mut parts = rights.parts.iter();
@@ -389,6 +394,14 @@ impl Rights {
         // What an instance has by its module may go while its call goes on.
         let all = has_all && !holder.is_instance;
         has_some.then_some(if all { Found::Already } else { Found::No })
+    }
+
+    #[cold]
+    fn has_already(&self, holder: &Holder, range: Range, permission: Permission) -> bool {
+        matches!(
+            self.already(holder, range, permission),
+            Some(Found::Already)
+        )
     }
 
     fn raise(
@@ -617,9 +630,11 @@ impl Rights {
     /// Whether no piece touches these words.
     #[inline]
     fn is_clear(&self, range: Range) -> bool {
-        if self.pieces.len() == 1 {
-            return true;
-        }
+        self.pieces.len() == 1 || self.is_clear_of_pieces(range)
+    }
+
+    #[cold]
+    fn is_clear_of_pieces(&self, range: Range) -> bool {
         let before = self.pieces.range(..range.end()).next_back();
         before.is_none_or(|(_, piece)| piece.end <= range.start())
     }

@@ -31,6 +31,7 @@ mod code;
 mod counted;
 mod inside;
 mod numbers;
+mod shifted;
 mod space;
 mod table;
 

@@ -269,62 +269,75 @@ impl Space {
         }
     }
 
-    /// Writes `number` at the words from `first` to before `end`.
-    #[inline]
-    pub(crate) fn fill(&self, first: u64, end: u64, number: u16) {
-        assert!(
-            first <= end && end <= WORDS,
-            "the shadow ends at word {WORDS:#x}"
-        );
-        if end <= CLOSED.start || CLOSED.end <= first {
-            return self.fill_part(first, end, number);
+    /// Writes `number` at the words from `first` to before `end`, but for those that have no shadow. Says how many lie
+    /// below its end.
+    #[inline(always)]
+    pub(crate) fn fill(&self, first: u64, end: u64, number: u16) -> u64 {
+        let group = first / 4;
+        let is_open = first < CLOSED.start || (CLOSED.end <= first && first < WORDS);
+        // Most pieces are small, and lie in one group, of which all words have a shadow or none has.
+        if first < end && (end - 1) / 4 == group && is_open {
+            self.clear_line(first / WORDS_OF_LINE);
+            compiler_fence(Ordering::SeqCst);
+            self.set_four(group, bits_from(first) & bits_to(end), number);
+            return end - first;
         }
-        self.fill_around(first, end, number);
+        self.fill_groups(first, end, number)
     }
 
-    /// As [`fill`](Self::fill), where closed words may be among them: they have no shadow, and nobody has anything there.
+    #[inline(never)]
+    fn fill_groups(&self, first: u64, end: u64, number: u16) -> u64 {
+        let is_open = end <= CLOSED.start || (CLOSED.end <= first && end <= WORDS);
+        if !is_open || first >= end {
+            return self.fill_any(first, end, number);
+        }
+        match end - first <= FEW {
+            true => self.fill_few(first, end, number),
+            false => self.fill_many(first, end, number),
+        }
+        end - first
+    }
+
+    /// As [`fill`](Self::fill), of any words. Closed words have no shadow, and nobody has anything there.
     #[cold]
-    fn fill_around(&self, first: u64, end: u64, number: u16) {
+    fn fill_any(&self, first: u64, end: u64, number: u16) -> u64 {
+        let (first, end) = (first.min(WORDS), end.min(WORDS));
+        assert!(first <= end, "the words are in order");
         for part in [first..end.min(CLOSED.start), first.max(CLOSED.end)..end] {
             if part.start < part.end {
-                self.fill_part(part.start, part.end, number);
+                self.fill_many(part.start, part.end, number);
             }
         }
+        end - first
     }
 
-    #[inline]
-    fn fill_part(&self, first: u64, end: u64, number: u16) {
-        if first < end && end - first <= FEW {
-            return self.fill_few(first, end, number);
-        }
-        self.fill_many(first, end, number);
-    }
-
-    /// As [`fill`](Self::fill), of at most [`FEW`] words, and at least one.
+    /// As [`fill`](Self::fill), of at most [`FEW`] words, which lie in more than one group.
     #[inline]
     fn fill_few(&self, first: u64, end: u64, number: u16) {
-        let lines = self.lines.base.wrapping_add(self.lines.bytes);
         // As below.
-        for line in first / WORDS_OF_LINE..end.div_ceil(WORDS_OF_LINE) {
-            // SAFETY: inside the lines, by the callers' bounds; only atomic accesses are made there.
-            let line =
-                unsafe { AtomicU16::from_ptr(lines.wrapping_sub(2 * line as usize + 2).cast()) };
-            if line.load(Ordering::Relaxed) != NO_NUMBER {
-                line.store(NO_NUMBER, Ordering::Release);
-            }
+        for line in first / WORDS_OF_LINE..=(end - 1) / WORDS_OF_LINE {
+            self.clear_line(line);
         }
         compiler_fence(Ordering::SeqCst);
         // Four cells at a time; others among them get what they have. There is one writer.
         let (low, high) = (first / 4, (end - 1) / 4);
-        let (head, tail) = (!0 << (first % 4 * 16), !0 >> ((3 - (end - 1) % 4) * 16));
-        if low == high {
-            return self.set_four(low, head & tail, number);
-        }
-        self.set_four(low, head, number);
+        self.set_four(low, bits_from(first), number);
         (low + 1..high).for_each(|group| self.set_four(group, !0, number));
-        self.set_four(high, tail, number);
+        self.set_four(high, bits_to(end), number);
         if number >= OWN_FIRST && end - first >= WORDS_OF_LINE {
             self.name_lines(first, end, number);
+        }
+    }
+
+    /// The line, inside of the lines by the callers' bounds, says nothing of its words.
+    #[inline]
+    fn clear_line(&self, line: u64) {
+        let lines = self.lines.base.wrapping_add(self.lines.bytes);
+        let at = lines.wrapping_sub(2 * line as usize + 2).cast();
+        // SAFETY: inside the lines, by the callers' bounds; only atomic accesses are made there.
+        let line = unsafe { AtomicU16::from_ptr(at) };
+        if line.load(Ordering::Relaxed) != NO_NUMBER {
+            line.store(NO_NUMBER, Ordering::Release);
         }
     }
 
@@ -411,6 +424,15 @@ impl Space {
         }
         fill(start.wrapping_add(pages).cast(), tail / 2, 0);
     }
+}
+
+/// Of four cells, those from this word's on, and those up to the one before it.
+fn bits_from(word: u64) -> u64 {
+    !0 << (word % 4 * 16)
+}
+
+fn bits_to(end: u64) -> u64 {
+    !0 >> ((3 - (end - 1) % 4) * 16)
 }
 
 /// Distance of a map from the base of the shadow.
@@ -599,6 +621,56 @@ mod tests {
             }
         }
         assert!(named > 10_000, "{named} lines had a number");
+    }
+
+    /// Small pieces, which mostly lie in one group of four words, against a list.
+    #[test]
+    fn small_pieces_have_their_number_and_others_keep_theirs() {
+        let (_alone, space) = reserve();
+        let base = 0x1_2345_6780_u64 / 4 * 4;
+        let (mut state, mut wanted) = (7_u64, [0u16; 64]);
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for _ in 0..2000 {
+            let first = random(56);
+            let end = first + 1 + random(7);
+            let number = [0, 7, OWN_FIRST, OWN_LAST][random(4) as usize];
+            assert_eq!(space.fill(base + first, base + end, number), end - first);
+            wanted[first as usize..end as usize].fill(number);
+            for (at, number) in wanted.iter().enumerate() {
+                assert_eq!(space.number(base + at as u64), *number, "word {at}");
+            }
+        }
+    }
+
+    /// The maps lie in the place of the shadow of the closed words. Behind the last word there is no shadow.
+    #[test]
+    fn words_without_a_shadow_are_left_alone() {
+        let (_alone, space) = reserve();
+        // The shadow of this word would be the map's bytes for the first numbers.
+        let word = u64::from(OWN_FIRST) * MAP_STRIDE / 2;
+        assert!(CLOSED.contains(&word) && word % 4 == 0);
+        for end in [word + 2, word + 20, word + 200] {
+            assert_eq!(space.fill(word, end, 0x0303), end - word);
+            let all = (0..16).map(|number| space.access(OWN_FIRST, number));
+            assert_eq!(all.filter(|access| *access != Access::NONE).count(), 0);
+        }
+        space.fill(CLOSED.start - 2, CLOSED.start + 2, 7);
+        space.fill(CLOSED.end - 2, CLOSED.end + 2, 8);
+        let ends = [
+            CLOSED.start - 2,
+            CLOSED.start - 1,
+            CLOSED.end,
+            CLOSED.end + 1,
+        ];
+        assert_eq!(ends.map(|word| space.number(word)), [7, 7, 8, 8]);
+        assert_eq!(space.fill(WORDS, WORDS + 2, 7), 0);
+        assert_eq!(space.fill(WORDS - 1, WORDS + 2, 7), 1);
+        assert_eq!(space.number(WORDS - 1), 7);
+        let wrong = std::panic::AssertUnwindSafe(|| space.fill(6, 5, 7));
+        assert!(std::panic::catch_unwind(wrong).is_err());
     }
 
     /// Large pieces go another way.

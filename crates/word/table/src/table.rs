@@ -2,6 +2,7 @@
 
 use crate::inside::Inside;
 use crate::numbers::{Given, Meaning, NOBODY, Numbers};
+use crate::shifted::Shifted;
 use crate::space::{Space, SpaceError, WORDS};
 use crate::{ADDRESS_BITS, Access};
 use mullion_supervisor::{
@@ -81,6 +82,8 @@ pub struct Table {
     /// The latest change of words to a holding with a higher number, and to one with a lower number: where grants come and
     /// go, these are the grant and its revocation.
     latest: [Option<Known>; 2],
+    /// The latest words that have changed places ([`Mechanism::shift`]).
+    shifted: Option<Shifted>,
 }
 
 /// What a change of words has come to. It comes to the same as long as no number changes.
@@ -129,6 +132,7 @@ impl Table {
             written: (0, 0),
             closed: Vec::new(),
             latest: [None; 2],
+            shifted: None,
         })
     }
 
@@ -375,6 +379,34 @@ impl Table {
         (number, false)
     }
 
+    /// As [`Mechanism::shift`], and remembers what it has come to.
+    #[cold]
+    fn shift_anew(
+        &mut self,
+        (from, to): (Range, Range),
+        (off, on): (HoldingNumber, HoldingNumber),
+        holders: (Holders<'_>, Holders<'_>),
+    ) {
+        let changed = holders.1.changed();
+        self.hold(from, on, off, holders.0);
+        self.hold(to, off, on, holders.1);
+        let changes = self.numbers.changes();
+        let known = |before: HoldingNumber, after: HoldingNumber| {
+            self.latest[usize::from(after.number < before.number)]
+                .filter(|known| known.is(changes, before, after, changed))
+        };
+        self.shifted = known(on, off)
+            .zip(known(off, on))
+            .map(|(gone, come)| Shifted {
+                off,
+                on,
+                domain: gone.domain,
+                numbers: (gone.number, come.number),
+                changes,
+            });
+        self.settle();
+    }
+
     fn note_lost_of(&mut self, given: &Given, holders: &Holders<'_>) {
         for (domain, access) in self.numbers.meaning(given.first) {
             let now = Access::of(holders.permission(*domain), *domain);
@@ -399,12 +431,11 @@ impl Table {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, range: Range, number: u16) {
-        let (start, end) = (range.start().min(WORDS), range.end().min(WORDS));
-        self.space.fill(start, end, number);
+        let words = self.space.fill(range.start(), range.end(), number);
         if number != NOBODY {
-            self.written.0 += end - start;
+            self.written.0 += words;
         }
     }
 }
@@ -495,27 +526,30 @@ impl Mechanism for Table {
         }
     }
 
-    #[inline]
-    fn shift(
+    #[inline(always)]
+    fn shift<'a>(
         &mut self,
         (from, to): (Range, Range),
         (off, on): (HoldingNumber, HoldingNumber),
-        holders: (Holders<'_>, Holders<'_>),
+        holders: impl FnOnce() -> (Holders<'a>, Holders<'a>),
     ) {
-        let changed = holders.1.changed();
-        let known = |before: HoldingNumber, after: HoldingNumber| {
-            self.latest[usize::from(after.number < before.number)]
-                .filter(|known| known.is(self.numbers.changes(), before, after, changed))
+        let changes = self.numbers.changes();
+        let shifted = self.shifted;
+        let Some(Shifted {
+            domain, numbers, ..
+        }) = shifted.filter(|shifted| shifted.is(changes, off, on))
+        else {
+            return self.shift_anew((from, to), (off, on), holders());
         };
-        if let (Some(gone), Some(come)) = (known(on, off), known(off, on)) {
-            self.lost.push(gone.domain);
-            self.write(from, gone.number);
-            self.write(to, come.number);
-        } else {
-            self.hold(from, on, off, holders.0);
-            self.hold(to, off, on, holders.1);
+        self.write(from, numbers.0);
+        self.write(to, numbers.1);
+        match self.settling {
+            Settling::Now => self.inside.settle(&[domain]),
+            Settling::Later => {
+                self.lost.push(domain);
+                self.settle();
+            }
         }
-        self.settle();
     }
 
     fn rehold(&mut self, holding: HoldingNumber, domain: DomainId, permission: Permission) {

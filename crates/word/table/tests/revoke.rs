@@ -338,6 +338,60 @@ fn a_number_gives_more_only_behind_all_checks_that_may_have_read_it() {
     });
 }
 
+/// Words that change places are taken away like others: no thread that is inside comes behind that with an earlier check.
+#[test]
+fn a_part_that_moves_waits_for_those_who_are_inside() {
+    let _alone = alone();
+    let mut w = world();
+    let _code = code().load();
+    let view = w.supervisor.mechanism().view(w.module).unwrap();
+    let inside = Arc::clone(w.supervisor.mechanism().inside());
+    let (module, cells) = (w.module, Arc::clone(&w.cells));
+    let cell = &cells[((w.range.address() - cells.as_ptr() as u64) / 4) as usize];
+    let s = &mut w.supervisor;
+    // The thread stores there all the time, and is not refused.
+    s.mprot_export(&ROOT, module, w.range, Permission::ReadWrite)
+        .unwrap();
+    let slab = Range::bytes(0x10_0000, 0x1000).unwrap();
+    let slab = s
+        .prepare(&ROOT, module, slab, Permission::ReadWrite, Level::None)
+        .unwrap();
+    let part = |n: u64| Range::bytes(0x10_0000 + 16 * n, 8).unwrap();
+    assert_eq!(s.grant_part(&ROOT, slab, part(0)), Ok(true));
+    // The first one finds out what the others come to.
+    let mut at = 0;
+    let mut moves = |s: &mut Supervisor<Table>| {
+        at += 1;
+        assert!(s.move_part(&ROOT, slab, part(at - 1), part(at)));
+    };
+    (0..3).for_each(|_| moves(s));
+    let stop = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut visit = inside.visit(module);
+            // SAFETY: nothing else uses %gs in this thread; the test keeps the table until the thread has ended.
+            unsafe { view.load() };
+            visit.enter();
+            // SAFETY: it stores into the cell, an atomic that the test keeps.
+            unsafe { hammer(cell.as_ptr(), stop.as_ptr(), view.own(), 1) };
+            visit.leave();
+        });
+        while cell.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        let asked = [Settling::Now, Settling::Later].map(|settling| {
+            s.mechanism_mut().set_settling(settling);
+            let before = inside.signals();
+            moves(s);
+            let moved = inside.signals();
+            s.mechanism_mut().settle_now();
+            (moved > before, inside.signals() > moved)
+        });
+        stop.store(1, Ordering::SeqCst);
+        assert_eq!(asked, [(true, false), (false, true)]);
+    });
+}
+
 /// Threads register while another one revokes, and sees without a lock whether they are there.
 #[test]
 fn a_thread_that_registers_meanwhile_is_waited_for_or_sees_what_was_written() {
