@@ -276,7 +276,7 @@ impl Space {
         let group = first / 4;
         let is_open = first < CLOSED.start || (CLOSED.end <= first && first < WORDS);
         // Most pieces are small, and lie in one group, of which all words have a shadow or none has.
-        if first < end && (end - 1) / 4 == group && is_open {
+        if (end - 1) / 4 == group && is_open {
             self.clear_line(first / WORDS_OF_LINE);
             compiler_fence(Ordering::SeqCst);
             self.set_four(group, bits_from(first) & bits_to(end), number);
