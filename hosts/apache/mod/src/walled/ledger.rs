@@ -1,0 +1,362 @@
+//! What a module has of each pool: memory, grants, objects. It ends with the pool.
+
+use super::{Answer, Walled, lock};
+use crate::apr;
+use crate::arena::{self, Arena};
+use crate::deeds;
+use crate::frame::Frame;
+use crate::pools::{GOING, OF_REQUEST, is_global};
+use crate::quick::Map;
+use crate::rings;
+use mullion_word_runtime::Granted;
+use std::sync::Mutex;
+
+/// Pieces of this size and less come from chunks. Larger ones are the pool's own, and are granted each for itself.
+const SMALL: u64 = 2 << 10;
+
+/// What a module has of one pool.
+#[derive(Default)]
+pub(super) struct Ledger {
+    granted: Vec<Granted>,
+    /// Where the chunk goes on, and where it ends.
+    next: u64,
+    end: u64,
+    chunks: Vec<(u64, u64)>,
+    /// Large blocks.
+    blocks: Vec<(u64, u64)>,
+    bytes: u64,
+    pub(super) objects: Vec<u64>,
+    /// Requests in which a filter of the module was stopped.
+    stopped: Vec<u64>,
+    /// Requests, connections and filters whose warm fields were granted.
+    pub(super) touched: Vec<u64>,
+}
+
+/// Which modules have something of a pool that was granted. All of it is taken back at once when `collect` runs, because that
+/// waits for threads. Modules that came to the pool behind the first grant have their own cleanup run before it: what they had
+/// is here then.
+static LENT: Mutex<Option<Map<Lent>>> = Mutex::new(None);
+
+#[derive(Default)]
+struct Lent {
+    modules: Vec<&'static Walled>,
+    granted: Vec<Granted>,
+}
+
+extern "C" fn collect(pool: u64) -> i32 {
+    let lent = lock(&LENT).as_mut().and_then(|lent| lent.remove(&pool));
+    let lent = lent.unwrap_or_default();
+    let mut all = lent.granted;
+    for walled in lent.modules {
+        if let Some(ledger) = lock(&walled.state).ledgers.get_mut(&pool) {
+            all.append(&mut ledger.granted);
+        }
+    }
+    Granted::end_all(all);
+    0
+}
+
+impl Ledger {
+    /// What is granted until the pool goes.
+    pub(super) fn lend(&mut self, walled: &'static Walled, pool: u64, granted: Granted) {
+        if self.granted.is_empty() {
+            let mut lent = lock(&LENT);
+            let modules = lent
+                .get_or_insert_with(Map::default)
+                .entry(pool)
+                .or_default();
+            let modules = &mut modules.modules;
+            if modules.is_empty() {
+                let (plain, child) = (collect as *const () as usize, nothing as *const () as usize);
+                // SAFETY: the pool lives, as it has a ledger. It runs this before its memory goes.
+                unsafe { apr::apr_pool_cleanup_register(pool, pool, plain, child) };
+            }
+            modules.push(walled);
+        }
+        self.granted.push(granted);
+    }
+
+    /// Forgets all but its lists' room.
+    fn clear(&mut self) {
+        (self.next, self.end, self.bytes) = (0, 0, 0);
+        self.chunks.clear();
+        self.blocks.clear();
+        self.objects.clear();
+        self.touched.clear();
+        self.stopped.clear();
+    }
+}
+
+/// So many empty ledgers are kept.
+const SPARE: usize = 64;
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) ledgers: Map<Ledger>,
+    pub(super) objects: Map<u8>,
+    arena: Arena,
+    /// Emptied ones, whose lists have room already.
+    spare: Vec<Ledger>,
+    /// In all ledgers.
+    bytes: u64,
+}
+
+/// What a cleanup of a pool has: of which module.
+#[repr(C)]
+struct Cleanup {
+    walled: &'static Walled,
+    pool: u64,
+}
+
+extern "C" fn clean(data: u64) -> i32 {
+    // SAFETY: `Walled::ledger` has put it into the pool's own memory.
+    let cleanup = unsafe { &*(data as *const Cleanup) };
+    cleanup.walled.forget(cleanup.pool);
+    0
+}
+
+extern "C" fn nothing(_: u64) -> i32 {
+    0
+}
+impl Walled {
+    /// What the module has of a pool, if it may use it.
+    pub(super) fn with<R>(
+        &'static self,
+        frame: &Frame,
+        pool: u64,
+        act: impl FnOnce(&mut State) -> Answer<R>,
+    ) -> Answer<R> {
+        let mut state = lock(&self.state);
+        if !state.ledgers.contains_key(&pool) {
+            let is_own = matches!(state.objects.get(&pool), Some(b'p' | &OF_REQUEST | &GOING));
+            drop(state);
+            if pool == 0
+                || !(is_own || frame.has_pool(pool) || self.shares(pool, b'p') || is_global(pool))
+            {
+                return Err(format!("{pool:#x} is no pool that the module was given"));
+            }
+            state = lock(&self.state);
+            self.open(&mut state, pool);
+        }
+        act(&mut state)
+    }
+
+    /// A ledger for a pool that lives.
+    fn open(&'static self, state: &mut State, pool: u64) {
+        if state.ledgers.contains_key(&pool) {
+            return;
+        }
+        let fresh = state.spare.pop().unwrap_or_default();
+        state.ledgers.insert(pool, fresh);
+        let cleanup = Cleanup { walled: self, pool };
+        // SAFETY: the pool lives: the core has passed it, or a module has made it. It runs the cleanup before its
+        // memory goes, and the cleanup's data lies in that.
+        unsafe {
+            let at = apr::apr_palloc(pool, size_of::<Cleanup>() as u64);
+            (at as *mut Cleanup).write(cleanup);
+            apr::apr_pool_cleanup_register(
+                pool,
+                at,
+                clean as *const () as usize,
+                nothing as *const () as usize,
+            );
+        }
+    }
+
+    /// The block or chunk of a pool that has an address: of which pool, where, and how large.
+    pub(crate) fn block(&self, at: u64) -> Option<(u64, u64, u64)> {
+        let state = lock(&self.state);
+        state.ledgers.iter().find_map(|(pool, ledger)| {
+            let all = ledger.chunks.iter().chain(&ledger.blocks);
+            let mut all = all.filter(|(start, bytes)| at.wrapping_sub(*start) < *bytes);
+            all.next().map(|(start, bytes)| (*pool, *start, *bytes))
+        })
+    }
+
+    /// A block of another module's, as long as its pool lives.
+    pub(crate) fn borrow(&'static self, (pool, at, bytes): (u64, u64, u64)) -> Answer<()> {
+        let mut state = lock(&self.state);
+        self.open(&mut state, pool);
+        let granted = self.grant(at, bytes)?;
+        let ledger = state.ledgers.entry(pool).or_default();
+        ledger.lend(self, pool, granted);
+        Ok(())
+    }
+
+    /// A filter of the module was stopped in a request, which has this pool.
+    pub(crate) fn note_stopped(&'static self, r: u64, pool: u64) {
+        let mut state = lock(&self.state);
+        self.open(&mut state, pool);
+        let ledger = state.ledgers.entry(pool).or_default();
+        ledger.stopped.push(r);
+        self.deeds.add(deeds::STOPPED);
+    }
+
+    pub(crate) fn was_stopped(&self, r: u64, pool: u64) -> bool {
+        let state = lock(&self.state);
+        let ledger = state.ledgers.get(&pool);
+        ledger.is_some_and(|ledger| ledger.stopped.contains(&r))
+    }
+
+    /// A pool that the module may use.
+    pub(crate) fn pool(&'static self, frame: &Frame, pool: u64) -> Answer<()> {
+        self.with(frame, pool, |_| Ok(()))
+    }
+
+    /// The pool is cleared or destroyed.
+    fn forget(&self, pool: u64) {
+        let left = lock(&self.rings).forget(pool);
+        rings::destroy_all(left);
+        self.forget_words(pool);
+        let mut state = lock(&self.state);
+        let Some(mut ledger) = state.ledgers.remove(&pool) else {
+            return;
+        };
+        state.bytes -= ledger.bytes;
+        for (at, bytes) in &ledger.chunks {
+            state.arena.give(*at, *bytes);
+        }
+        for object in &ledger.objects {
+            state.objects.remove(object);
+        }
+        state.objects.remove(&pool);
+        let granted = std::mem::take(&mut ledger.granted);
+        ledger.clear();
+        if state.spare.len() < SPARE {
+            state.spare.push(ledger);
+        }
+        drop(state);
+        if granted.is_empty() {
+            return;
+        }
+        // `collect` ends all modules' at once, because that waits for threads: it is still to run, or has run and there is nothing.
+        let mut lent = lock(&LENT);
+        match lent.as_mut().and_then(|lent| lent.get_mut(&pool)) {
+            Some(lent) => lent.granted.extend(granted),
+            None => {
+                drop(lent);
+                Granted::end_all(granted);
+            }
+        }
+    }
+
+    /// Memory of a pool, which is the module's as long as the pool lives.
+    pub(crate) fn take(&'static self, frame: &Frame, pool: u64, bytes: u64) -> Answer<u64> {
+        if let Some(at) = self.take_known(pool, bytes) {
+            return Ok(at);
+        }
+        self.with(frame, pool, |state| {
+            let bytes = bytes.max(1).checked_next_multiple_of(8).unwrap_or(u64::MAX);
+            let State {
+                ledgers,
+                arena,
+                bytes: used,
+                ..
+            } = state;
+            let ledger = ledgers.entry(pool).or_default();
+            if bytes <= ledger.end - ledger.next {
+                ledger.next += bytes;
+                return Ok(ledger.next - bytes);
+            }
+            if used.saturating_add(bytes) > self.memory {
+                return Err(format!(
+                    "the module has used up its {} bytes of pools (`memory` in [limits])",
+                    self.memory
+                ));
+            }
+            if bytes > SMALL {
+                // SAFETY: the pool lives, as it has a ledger.
+                let at = unsafe { apr::apr_palloc(pool, bytes) };
+                let granted = self.grant(at, bytes)?;
+                ledger.lend(self, pool, granted);
+                ledger.blocks.push((at, bytes));
+                ledger.bytes += bytes;
+                *used += bytes;
+                return Ok(at);
+            }
+            let wanted = (2 * ledger.chunks.last().map_or(0, |chunk| chunk.1)).max(bytes);
+            let wanted = wanted.min(arena::LARGEST);
+            let (at, size) = arena.take(&self.host, &self.domain, self.memory, wanted)?;
+            ledger.chunks.push((at, size));
+            ledger.bytes += size;
+            *used += size;
+            (ledger.next, ledger.end) = (at + bytes, at + size);
+            Ok(at)
+        })
+    }
+
+    /// The same from the chunk of a pool that the module has something of already, as nearly always.
+    #[inline]
+    fn take_known(&self, pool: u64, bytes: u64) -> Option<u64> {
+        let mut state = lock(&self.state);
+        let ledger = state.ledgers.get_mut(&pool)?;
+        let bytes = bytes.max(1).checked_next_multiple_of(8)?;
+        let at = ledger.next;
+        let has_room = bytes <= ledger.end - at;
+        has_room.then(|| {
+            ledger.next += bytes;
+            at
+        })
+    }
+
+    /// A chunk for copies of buckets, which stays the module's.
+    pub(crate) fn chunk(&self) -> Answer<(u64, u64)> {
+        let mut state = lock(&self.state);
+        let chunk = state.arena.take(&self.host, &self.domain, self.memory, 1)?;
+        state.bytes += chunk.1;
+        Ok(chunk)
+    }
+
+    /// The module may write there as long as the pool lives.
+    pub(crate) fn lend(&'static self, frame: &Frame, pool: u64, at: u64, bytes: u64) -> Answer<()> {
+        self.with(frame, pool, |state| {
+            let granted = self.grant(at, bytes)?;
+            state
+                .ledgers
+                .entry(pool)
+                .or_default()
+                .lend(self, pool, granted);
+            Ok(())
+        })
+    }
+
+    /// The same for a block that partners may write, too.
+    pub(crate) fn lend_block(
+        &'static self,
+        frame: &Frame,
+        pool: u64,
+        at: u64,
+        bytes: u64,
+    ) -> Answer<()> {
+        self.lend(frame, pool, at, bytes)?;
+        let mut state = lock(&self.state);
+        state
+            .ledgers
+            .entry(pool)
+            .or_default()
+            .blocks
+            .push((at, bytes));
+        Ok(())
+    }
+
+    /// Until it is dropped.
+    pub(crate) fn grant(&self, at: u64, bytes: u64) -> Answer<Granted> {
+        // SAFETY: the words are a pool's that the module asked it for, or what the policy lets the module write.
+        let granted = unsafe {
+            self.host
+                .grant_for(&self.domain, at as usize, bytes as usize, true)
+        };
+        granted.map_err(|error| error.to_string())
+    }
+
+    /// A copy of bytes in a pool, with a zero behind them.
+    pub(crate) fn copy(&'static self, frame: &Frame, pool: u64, bytes: &[u8]) -> Answer<u64> {
+        let to = self.take(frame, pool, bytes.len() as u64 + 1)?;
+        // SAFETY: it was just taken.
+        unsafe {
+            (to as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            (to as *mut u8).add(bytes.len()).write(0);
+        }
+        Ok(to)
+    }
+}
