@@ -203,6 +203,26 @@ pub(crate) extern "C" fn apr_array_append(pool: u64, first: u64, second: u64) ->
     })
 }
 
+/// The strings of an array, with a character between two of them. Each is read once.
+pub(crate) extern "C" fn apr_array_pstrcat(pool: u64, array: u64, between: u64) -> u64 {
+    mediate(|frame| {
+        let head = Head::read(array)?;
+        let count = if head.elements == 0 { 0 } else { head.used };
+        let mut whole = Vec::new();
+        for at in 0..count {
+            if at != 0 && between as u8 != 0 {
+                whole.push(between as u8);
+            }
+            // SAFETY: the module may read what it passes.
+            match unsafe { read(head.elements.wrapping_add(8 * at)) } {
+                0 => {}
+                text => whole.extend_from_slice(string(text)?),
+            }
+        }
+        frame.walled.copy(frame, pool, &whole)
+    })
+}
+
 /// An array of strings, from a line; it ends with a null pointer.
 pub(crate) extern "C" fn apr_tokenize_to_argv(text: u64, to: u64, pool: u64) -> u64 {
     mediate(|frame| {

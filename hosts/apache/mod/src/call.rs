@@ -118,7 +118,9 @@ fn kind_name(kind: u8) -> &'static str {
         b'A' => "allocator of buckets",
         b'i' => "file",
         b'd' => "folder",
-        b'g' => "hash",
+        b'g' | b'G' => "hash",
+        b'P' => "piped log",
+        b'z' => "place in the scoreboard",
         b'm' | b'M' => "lock",
         b'a' => "address",
         b'S' => "socket",
@@ -141,6 +143,8 @@ pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
         b'o' => frame.has_thing(object),
         b'm' => frame.has_lock(object),
         b'z' => frame.has_score(object),
+        // One that is only read may be one that may be changed, too.
+        b'G' => frame.walled.knows_or_shares(object, b'g'),
         _ => false,
     };
     is_given || frame.walled.knows_or_shares(object, kind)
@@ -266,7 +270,8 @@ pub(crate) fn checked(
 ) -> Answer<u64> {
     let walled = frame.walled;
     let mut passing = Passing::new(frame);
-    let (mut kept, mut long, mut counted) = ([0; WIDE], None, 0);
+    // A count that says how much is written: which argument has it, its value, how many bytes it is, and where the module's is.
+    let (mut kept, mut counted) = ([0; WIDE], None::<(usize, u64, u64, u64)>);
     let has_rings = params.iter().any(|param| param.is_ring()) || answer.is_ring();
     // Brigades first: a bucket may be the end of one.
     if has_rings {
@@ -325,24 +330,20 @@ pub(crate) fn checked(
                     .must_write(value, bytes)
                     .map_err(|what| format!("{}: {what}", name))?;
             }
-            Param::OutAt(at) if value != 0 => {
-                let count = arguments.get(at).copied().unwrap_or(0);
-                walled.must_write(count, 4)?;
+            Param::OutAt(by, wide) if value != 0 => {
+                let count = arguments.get(by).copied().unwrap_or(0);
+                walled.must_write(count, wide)?;
                 // SAFETY: the module may write, and so read, there.
-                let bytes = u64::from(unsafe { (count as *const u32).read() });
+                let bytes = unsafe {
+                    match wide {
+                        4 => u64::from((count as *const u32).read()),
+                        _ => read(count),
+                    }
+                };
                 walled
                     .must_write(value, bytes)
                     .map_err(|what| format!("{}: {what}", name))?;
-            }
-            Param::OutAtLong(at) if value != 0 => {
-                let count = arguments.get(at).copied().unwrap_or(0);
-                walled.must_write(count, 8)?;
-                // SAFETY: the module may write, and so read, there.
-                let bytes = unsafe { read(count) };
-                walled
-                    .must_write(value, bytes)
-                    .map_err(|what| format!("{}: {what}", name))?;
-                long = Some((at, bytes));
+                counted = Some((by, bytes, wide, count));
             }
             Param::OutObject(kind) => {
                 walled
@@ -357,7 +358,7 @@ pub(crate) fn checked(
                     }
                 }
             }
-            Param::Out(_) | Param::OutBy(..) | Param::OutAt(_) | Param::OutAtLong(_) => {}
+            Param::Out(_) | Param::OutBy(..) | Param::OutAt(..) => {}
             Param::Callback(kind) => {
                 arguments[at] = back::stand_in(frame, kind, value)
                     .map_err(|what| format!("{}: {what}", name))?;
@@ -365,8 +366,8 @@ pub(crate) fn checked(
         }
     }
     // What is looked at is what is passed on: another thread of the module may change its own word meanwhile.
-    if let Some((at, bytes)) = &mut long {
-        (arguments[*at], counted) = (bytes as *mut u64 as u64, arguments[*at]);
+    if let Some((by, bytes, ..)) = &mut counted {
+        arguments[*by] = &raw mut *bytes as u64;
     }
     let [a, b, c, d, e, f, ..] = *arguments;
     let result = match params.len() > 6 {
@@ -378,10 +379,15 @@ pub(crate) fn checked(
             call(a, b, c, d, e, f)
         }
     };
-    if let Some((at, bytes)) = long {
-        arguments[at] = counted;
+    if let Some((by, bytes, wide, count)) = counted {
+        arguments[by] = count;
         // SAFETY: the module may write there, as was looked at.
-        unsafe { (counted as *mut u64).write(bytes) };
+        unsafe {
+            match wide {
+                4 => (count as *mut u32).write(bytes as u32),
+                _ => (count as *mut u64).write(bytes),
+            }
+        }
     }
     let pool = || pool_of(params, arguments);
     if has_rings {

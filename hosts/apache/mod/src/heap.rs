@@ -64,8 +64,9 @@ pub(crate) extern "C" fn ap_escape_urlencoded_buffer(to: u64, from: u64) -> u64 
             apr::symbol("ap_escape_urlencoded_buffer").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function.
         let real: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let mut made = vec![0u8; 3 * string(from)?.len() + 1];
-        real(made.as_mut_ptr() as u64, from);
+        let from = [string(from)?, &[0]].concat();
+        let mut made = vec![0u8; 3 * from.len() + 1];
+        real(made.as_mut_ptr() as u64, from.as_ptr() as u64);
         let bytes = made.iter().position(|byte| *byte == 0).unwrap_or(0) + 1;
         frame
             .walled
@@ -305,13 +306,15 @@ pub(crate) extern "C" fn apr_crypto_block_decrypt(a: u64, b: u64, c: u64, d: u64
 
 fn decode(to: u64, from: u64, name: &str) -> u64 {
     mediate(|frame| {
-        let room = string(from)?.len() as u64;
+        // A copy: another thread of the module may make its own one longer.
+        let from = [string(from)?, &[0]].concat();
         // Three bytes of four characters; the end may be shorter, and one of the two functions writes a zero.
-        frame.walled.must_write(to, room.div_ceil(4) * 3)?;
+        let room = (from.len() as u64 - 1).div_ceil(4) * 3;
+        frame.walled.must_write(to, room)?;
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with room for what it writes.
-        let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
-        Ok(real(to, from) as u32 as u64)
+        let real: extern "C" fn(u64, *const u8) -> i32 = unsafe { std::mem::transmute(real) };
+        Ok(real(to, from.as_ptr()) as u32 as u64)
     })
 }
 

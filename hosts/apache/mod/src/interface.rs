@@ -30,10 +30,8 @@ pub(crate) enum Param {
     Out(u64),
     /// As many as this argument says, times so many.
     OutBy(usize, u64),
-    /// As many as the 32 bits say that this argument points to.
-    OutAt(usize),
-    /// The same of 64 bits.
-    OutAtLong(usize),
+    /// As many as the number says that this argument points to, which has so many bytes.
+    OutAt(usize, u64),
     OutObject(u8),
     Callback(&'static Back),
     /// `ap_filter_flush` with the filter behind it, or null.
@@ -278,10 +276,10 @@ pub(crate) fn param(word: &str) -> Param {
         return Param::Callback(back(name));
     }
     if let Some(at) = word.strip_prefix("w@@") {
-        return Param::OutAtLong(at.parse().unwrap_or(slots::WIDE));
+        return Param::OutAt(at.parse().unwrap_or(slots::WIDE), 8);
     }
     if let Some(at) = word.strip_prefix("w@") {
-        return Param::OutAt(at.parse().unwrap_or(slots::WIDE));
+        return Param::OutAt(at.parse().unwrap_or(slots::WIDE), 4);
     }
     if let Some(by) = word.strip_prefix("w*") {
         let (at, scale) = by.split_once('*').unwrap_or((by, "1"));

@@ -35,11 +35,11 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_unescape_urlencoded, ap_no2slash, ap_getparents, ap_normalize_path, ap_make_dirstr_prefix, apr_strtok,
                 apr_hash_first, apr_hash_next, ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
-                apr_base64_encode, apr_base64_encode_binary, apr_file_read,
+                apr_base64_encode, apr_base64_encode_binary, apr_file_read, apr_file_mktemp,
                 apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create,
                 ap_add_output_filter_handle, ap_get_output_filter_handle;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
-                apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_tokenize_to_argv;
+                apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_array_pstrcat, apr_tokenize_to_argv;
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
                 apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
@@ -165,8 +165,20 @@ pub(crate) extern "C" fn apr_pmemdup(pool: u64, from: u64, bytes: u64) -> u64 {
     mediate(|frame| memory(frame, pool, from, bytes, false))
 }
 
-/// Functions that change a string in its place, which it does not outgrow; and what some answer if there is none, as a header
-/// field that was not sent.
+/// Changes a string of the module's in its place, which it does not outgrow. The function gets a copy: another thread of the module
+/// may take the string's end away meanwhile.
+fn change(frame: &Frame, text: u64, name: &str, act: impl FnOnce(u64) -> u64) -> Answer<u64> {
+    let mut copy = [string(text)?, &[0]].concat();
+    let length = copy.len();
+    let may = frame.walled.must_write(text, length as u64);
+    may.map_err(|what| format!("{name}: {what}"))?;
+    let answer = act(copy.as_mut_ptr() as u64);
+    // SAFETY: the module may write so many bytes there.
+    unsafe { (text as *mut u8).copy_from_nonoverlapping(copy.as_ptr(), length) };
+    Ok(answer)
+}
+
+/// Functions that do so, and what some answer if there is no string, as a header field that was not sent.
 macro_rules! in_place {
     ($($name:ident($($more:ident),*) $(or $none:literal)?;)*) => { $(
         pub(crate) extern "C" fn $name(text: u64 $(, $more: u64)*) -> u64 {
@@ -174,16 +186,14 @@ macro_rules! in_place {
                 $(if text == 0 {
                     return Ok($none);
                 })?
-                let length = string(text)?.len() as u64 + 1;
-                frame.walled.must_write(text, length).map_err(|what| format!(concat!(stringify!($name), ": {}"), what))?;
-                // SAFETY: it is httpd's function, and the module may write the whole string.
-                unsafe {
-                    static REAL: OnceLock<Option<usize>> = OnceLock::new();
-                    let real = REAL.get_or_init(|| apr::symbol(stringify!($name)));
-                    let real = real.ok_or("the server does not have it")?;
-                    let real: extern "C" fn(u64 $(, in_place!(@ $more))*) -> u64 = std::mem::transmute(real);
-                    Ok(real(text $(, $more)*))
-                }
+                static REAL: OnceLock<Option<usize>> = OnceLock::new();
+                let real = REAL.get_or_init(|| apr::symbol(stringify!($name)));
+                let real = real.ok_or("the server does not have it")?;
+                change(frame, text, stringify!($name), |text| {
+                    // SAFETY: it is httpd's function, for a string of ours that ends with a zero.
+                    let real: extern "C" fn(u64 $(, in_place!(@ $more))*) -> u64 = unsafe { std::mem::transmute(real) };
+                    real(text $(, $more)*)
+                })
             })
         }
     )* };
@@ -202,19 +212,25 @@ in_place! {
     ap_normalize_path(flags);
 }
 
-/// Writes the first `n` folders of a path, and a zero: at most the path and two more bytes.
+/// Writes the first `n` folders of a path, and a zero: at most the path and two more bytes. The path is a copy.
 pub(crate) extern "C" fn ap_make_dirstr_prefix(to: u64, path: u64, count: u64) -> u64 {
     mediate(|frame| {
-        let length = string(path)?.len() as u64 + 2;
-        frame.walled.must_write(to, length)?;
+        let path = [string(path)?, &[0]].concat();
+        let mut made = vec![0u8; path.len() + 1];
         let real = apr::symbol("ap_make_dirstr_prefix").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function, with room for what it writes.
-        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        Ok(real(to, path, count))
+        let real: extern "C" fn(*mut u8, *const u8, u64) -> u64 =
+            unsafe { std::mem::transmute(real) };
+        let end = real(made.as_mut_ptr(), path.as_ptr(), count);
+        let length = made.iter().position(|byte| *byte == 0).unwrap_or(0) + 1;
+        frame.walled.must_write(to, length as u64)?;
+        // SAFETY: the module may write so many bytes there.
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(made.as_ptr(), length) };
+        Ok(to.wrapping_add(end.wrapping_sub(made.as_ptr() as u64)))
     })
 }
 
-/// Changes the string that it takes apart.
+/// Changes the string that it takes apart: the bytes between `at` and its end, which are looked at before they are written.
 pub(crate) extern "C" fn apr_strtok(text: u64, separators: u64, last: u64) -> u64 {
     mediate(|frame| {
         frame.walled.must_write(last, 8)?;
@@ -223,13 +239,53 @@ pub(crate) extern "C" fn apr_strtok(text: u64, separators: u64, last: u64) -> u6
             0 => unsafe { read(last) },
             text => text,
         };
-        if at != 0 {
-            frame.walled.must_write(at, string(at)?.len() as u64 + 1)?;
+        if at == 0 {
+            return Ok(0);
         }
-        let real = apr::symbol("apr_strtok").ok_or("the server does not have it")?;
-        // SAFETY: it is APR's function, with what the module may write.
-        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        Ok(real(text, separators, last))
+        let text = string(at)?;
+        let separators = string(separators)?;
+        let is_separator = |byte: &u8| separators.contains(byte);
+        let skipped = text.iter().take_while(|byte| is_separator(byte)).count();
+        let token = text[skipped..].iter().position(is_separator);
+        let end = token.map_or(text.len(), |bytes| skipped + bytes);
+        let (first, end, is_last) = (at + skipped as u64, at + end as u64, token.is_none());
+        if skipped == text.len() {
+            return Ok(0);
+        }
+        if !is_last {
+            frame.walled.must_write(end, 1)?;
+        }
+        // SAFETY: the module may write both, as was looked at.
+        unsafe {
+            if !is_last {
+                (end as *mut u8).write(0);
+            }
+            (last as *mut u64).write(if is_last { end } else { end + 1 });
+        }
+        Ok(first)
+    })
+}
+
+/// Changes the end of the name that it is given. APR gets a copy of it.
+pub(crate) extern "C" fn apr_file_mktemp(to: u64, name: u64, flags: u64, pool: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.must_write(to, 8)?;
+        walled.pool(frame, pool)?;
+        let real = apr::symbol("apr_file_mktemp").ok_or("the server does not have it")?;
+        let mut made = 0u64;
+        // SAFETY: it is APR's function, with a word and a string of ours. The pool lives.
+        let real: extern "C" fn(*mut u64, u64, u64, u64) -> i32 =
+            unsafe { std::mem::transmute(real) };
+        let status = change(frame, name, "apr_file_mktemp", |name| {
+            real(&mut made, name, flags, pool) as u32 as u64
+        })?;
+        if made != 0 {
+            walled.know(frame, Some(pool), made, b'i')?;
+            // SAFETY: the module may write there.
+            unsafe { (to as *mut u64).write(made) };
+        }
+        Ok(status)
     })
 }
 

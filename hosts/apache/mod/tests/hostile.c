@@ -12,6 +12,7 @@
 #include "apr_buckets.h"
 #include "util_filter.h"
 #include "apr_reslist.h"
+#include "apr_hash.h"
 #include "ap_mpm.h"
 #include <sys/socket.h>
 
@@ -277,6 +278,55 @@ static void tables(request_rec *r, const char *what)
     apr_table_do(end_table, strcmp(what, "table-above") ? p : above, table, NULL);
 }
 
+/* Structures of its own that the core would follow. */
+static request_rec forged_request;
+
+static const char *take_scheme(const request_rec *r)
+{
+    if (r == &forged_request)
+        apr_table_set(r->headers_in, "a", "b");
+    return NULL;
+}
+
+static void forgeries(request_rec *r, const char *what)
+{
+    static apr_uint64_t forged[512];
+
+    memset(forged, 'A', sizeof(forged));
+    if (!strcmp(what, "hash-called")) {
+        /* Where a hash has its function. */
+        memset(forged, 0, sizeof(forged));
+        forged[8] = 0x4141;
+        apr_hash_get((apr_hash_t *)forged, "a", 1);
+    }
+    if (!strcmp(what, "hash-laid-over"))
+        apr_hash_overlay(r->pool, (apr_hash_t *)forged, apr_hash_make(r->pool));
+    if (!strcmp(what, "request-of-its-own")) {
+        forged_request = *r;
+        forged_request.headers_in = (apr_table_t *)forged;
+        ap_run_http_scheme(&forged_request);
+    }
+    if (!strcmp(what, "log-of-its-own"))
+        apr_file_putc('a', ap_piped_log_write_fd((piped_log *)forged));
+    if (!strcmp(what, "score-elsewhere"))
+        ap_time_process_request((ap_sb_handle_t *)forged, START_PREQUEST);
+    if (!strcmp(what, "table-copied")) {
+        apr_array_header_t *head = (apr_array_header_t *)forged;
+        head->nalloc = 1;
+        head->nelts = 1 << 24;
+        head->elts = (char *)forged;
+        apr_table_copy(r->pool, (apr_table_t *)forged);
+    }
+    if (!strcmp(what, "directive"))
+        ap_check_cmd_context((cmd_parms *)forged, GLOBAL_ONLY);
+    if (!strcmp(what, "directive-pool"))
+        ap_exists_directive((apr_pool_t *)forged, "Listen");
+    if (!strcmp(what, "name-of-others")) {
+        apr_file_t *file;
+        apr_file_mktemp(&file, r->uri, 0, r->pool);
+    }
+}
+
 static int hostile(request_rec *r)
 {
     const char *what;
@@ -397,6 +447,7 @@ static int hostile(request_rec *r)
     if (!strcmp(what, "characters"))
         r->filename[0] = 'X';
     tables(r, what);
+    forgeries(r, what);
     ends(r, what);
     objects(r, what);
     rings(r, what);
@@ -452,6 +503,7 @@ static int configured(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary, ser
 static void hooks(apr_pool_t *p)
 {
     ap_hook_create_request(create, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_log_transaction(log_it, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_child_init(begin, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(configured, NULL, NULL, APR_HOOK_MIDDLE);

@@ -14,6 +14,8 @@ mod files;
 mod holes;
 #[path = "server/learn.rs"]
 mod learn;
+#[path = "server/rows.rs"]
+mod rows;
 #[path = "server/running.rs"]
 mod running;
 #[path = "server/same.rs"]
@@ -48,7 +50,8 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 11] = [
+    let tests: [(&str, Test); 12] = [
+        ("rows", |_| rows::each_structure_is_looked_at()),
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
         ("cases", |place| {
@@ -334,7 +337,7 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 63] = [
+const ATTACKS: [(&str, &str); 72] = [
     ("receive", "`conn_rec.pool`"),
     ("unopened", "is no file"),
     ("scoreboard", "Access of"),
@@ -347,6 +350,15 @@ const ATTACKS: [(&str, &str); 63] = [
     ("deputy", "`request_rec.pool`"),
     ("buffer", "`conn_rec.pool`"),
     ("table", "is no table"),
+    ("hash-called", "is no hash"),
+    ("hash-laid-over", "is no hash"),
+    ("request-of-its-own", "is no request"),
+    ("log-of-its-own", "is no piped log"),
+    ("score-elsewhere", "is no place in the scoreboard"),
+    ("table-copied", "is no table"),
+    ("directive", "is no state of a directive"),
+    ("directive-pool", "is no pool that the module was given"),
+    ("name-of-others", "which the module may not write"),
     ("table-pool", "is a pool of a table that is gone through"),
     ("table-above", "is a pool of a table that is gone through"),
     ("pool", "is no pool that the module has made"),
