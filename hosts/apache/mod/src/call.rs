@@ -59,8 +59,11 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
         return 0;
     };
     frame.walled.asked.count();
+    let kept = frame.kept();
     let exchanged = frame.walled.exchange(frame);
-    match exchanged.and_then(|()| errors::around(frame, || act(frame))) {
+    let answer = exchanged.and_then(|()| errors::around(frame, || act(frame)));
+    frame.let_go(kept);
+    match answer {
         Ok(answer) => {
             frame.walled.go_on_with_words();
             answer
@@ -182,6 +185,9 @@ fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
 
 fn mediated(frame: &Frame, place: usize, arguments: &mut [u64; WIDE]) -> Answer<u64> {
     let row = &table().rows[place];
+    if row.is_hook && crate::pools::serves() {
+        return Err(format!("{}: the server serves already", row.name));
+    }
     match &row.way {
         Way::Mediated(params, _) if row.is_simple => {
             simple(frame, (row.name, params), real(place), arguments)
@@ -360,6 +366,9 @@ pub(crate) fn checked(
             }
             Param::Out(_) | Param::OutBy(..) | Param::OutAt(..) => {}
             Param::Callback(kind) => {
+                if value == 0 && !kind.may_be_null() {
+                    return lacks(name, at, value, "function");
+                }
                 arguments[at] = back::stand_in(frame, kind, value)
                     .map_err(|what| format!("{}: {what}", name))?;
             }
@@ -441,6 +450,7 @@ pub(crate) fn checked(
                 // SAFETY: the core has made it.
                 let pool = unsafe { read(result + layout::R_POOL) };
                 // The module uses the pool, and ends it with the request alone (`pools.rs`).
+                crate::pools::add_part(walled, pool);
                 walled.know(frame, None, pool, crate::pools::OF_REQUEST)?;
                 walled.know(frame, Some(pool), result, b'r')?;
                 walled.touch(frame, Root::Request(result))?;

@@ -9,7 +9,6 @@ use crate::interface::back as kind;
 use crate::layout::{self, read};
 use crate::libraries::scanned;
 use crate::own::{pass, string};
-use crate::pools;
 use crate::rings::Passing;
 use crate::walled::Answer;
 use std::mem::MaybeUninit;
@@ -234,23 +233,27 @@ variadic! {
     };
     apr_table_do = |frame, passed| {
         let [each, data, table, ..] = passed.integers;
-        // Tables of the configurations of others are read, as the module may itself.
-        let each = back::stand_in(frame, kind("each"), each)?;
+        let each = match back::stand_in(frame, kind("each"), each)? {
+            0 => return Err("no function".to_owned()),
+            each => each,
+        };
+        // Tables of the configurations of others are read, as the module may itself. One of the module's stays meanwhile.
+        let _is_known = call::has(frame, b't', table);
         let keys = passed.list(3)?;
-        let _held = pools::read_table(frame, table);
-        if keys.is_empty() {
-            // SAFETY: the module may read tables; the callback is one that the module may call.
-            return Ok(unsafe { apr::apr_table_do(each, data, table, 0u64) } as u64);
-        }
-        let mut last = 1;
-        for key in keys {
-            // SAFETY: as above. APR, too, goes through the table once for each key.
-            last = unsafe { apr::apr_table_do(each, data, table, key, 0u64) };
-            if last == 0 {
-                break;
+        let passes = match keys.is_empty() {
+            true => vec![entries(table, 0)],
+            // APR, too, goes through the table once for each key.
+            false => keys.into_iter().map(|key| entries(table, key)).collect(),
+        };
+        // SAFETY: it stands for a function of the module's, and takes three words.
+        let each = unsafe { std::mem::transmute::<u64, extern "C" fn(u64, u64, u64) -> i32>(each) };
+        let mut answer = 1;
+        for pass in passes {
+            if pass.into_iter().any(|[key, value]| each(data, key, value) == 0) {
+                answer = 0;
             }
         }
-        Ok(last as u64)
+        Ok(answer)
     };
     ap_cookie_write = |frame, passed| cookie(frame, passed, "ap_cookie_write", 5);
     ap_cookie_write2 = |frame, passed| cookie(frame, passed, "ap_cookie_write2", 5);
@@ -279,6 +282,21 @@ variadic! {
         frame.walled.know(frame, Some(pool), made, b'e')?;
         Ok(made)
     };
+}
+
+/// What a table has, or has for a key. The module's function may change the table while it is told of it, so APR has gone through
+/// the table before.
+fn entries(table: u64, key: u64) -> Vec<[u64; 2]> {
+    extern "C" fn note(to: u64, key: u64, value: u64) -> i32 {
+        // SAFETY: `entries` has passed its own list, and waits.
+        unsafe { &mut *(to as *mut Vec<[u64; 2]>) }.push([key, value]);
+        1
+    }
+    let mut all: Vec<[u64; 2]> = Vec::new();
+    let (note, to) = (note as *const () as u64, &raw mut all as u64);
+    // SAFETY: the module may read tables; ours is called with a list of ours.
+    unsafe { apr::apr_table_do(note, to, table, key, 0u64) };
+    all
 }
 
 /// Strings into a brigade, which is passed to the filter when it is long.

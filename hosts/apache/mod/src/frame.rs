@@ -1,9 +1,11 @@
 //! Calls that are in a module, and what each of them gave it. That is pools, requests, tables and the like that the
 //! module may pass to the core. They are found by walking the core's own structures from what the core has passed.
 
+use crate::homes::Hold;
 use crate::layout::{self, read};
+use crate::pools;
 use crate::walled::Walled;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// An object that the core has passed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,11 +48,21 @@ impl Root {
     }
 }
 
+/// What a call of the host works with until it returns.
+pub(crate) enum Held {
+    /// A pool that a module has made.
+    Pool(Hold),
+    /// A list of resources.
+    List(u64),
+}
+
 /// A call that is in a module.
 pub(crate) struct Frame {
     pub(crate) walled: &'static Walled,
     pub(crate) roots: [Root; 6],
     pub(crate) before: *const Frame,
+    /// What the module's call of the host works with now.
+    held: RefCell<Vec<Held>>,
 }
 
 thread_local! {
@@ -80,10 +92,12 @@ impl Frame {
                 walled,
                 roots: [Root::None; 6],
                 before,
+                held: RefCell::default(),
             };
             fill(&mut frame.roots);
             now.set(&raw const frame);
             let result = call(&frame);
+            frame.let_go(0);
             now.set(before);
             result
         })
@@ -98,12 +112,64 @@ impl Frame {
             .take_while(|root| !matches!(root, Root::None))
     }
 
-    /// Whether this call, or one that it was made in, is of a module.
-    pub(crate) fn is_in(&self, walled: &Walled) -> bool {
+    /// This call, and those that it was made in.
+    fn frames(&self) -> impl Iterator<Item = &Frame> {
         // SAFETY: a frame's caller lives longer.
         let before = |frame: &&Frame| unsafe { frame.before.as_ref() };
-        let mut frames = std::iter::successors(Some(self), before);
-        frames.any(|frame| std::ptr::eq(frame.walled, walled))
+        std::iter::successors(Some(self), before)
+    }
+
+    /// Whether this call, or one that it was made in, is of a module.
+    pub(crate) fn is_in(&self, walled: &Walled) -> bool {
+        self.frames()
+            .any(|frame| std::ptr::eq(frame.walled, walled))
+    }
+
+    /// Keeps something until the call of the host returns that asks for it.
+    pub(crate) fn keep(&self, held: Held) {
+        self.held.borrow_mut().push(held);
+    }
+
+    /// How much is kept.
+    #[inline]
+    pub(crate) fn kept(&self) -> usize {
+        self.held.borrow().len()
+    }
+
+    /// Gives back what is kept beyond so many.
+    #[inline]
+    pub(crate) fn let_go(&self, beyond: usize) {
+        if self.kept() > beyond {
+            let held = self.held.borrow_mut().split_off(beyond);
+            held.into_iter().for_each(pools::let_go);
+        }
+    }
+
+    /// Whether a call of this thread works with a list of resources.
+    pub(crate) fn works_with(&self, list: u64) -> bool {
+        let is_it = |held: &Held| matches!(held, Held::List(one) if *one == list);
+        self.frames()
+            .any(|frame| frame.held.borrow().iter().any(is_it))
+    }
+
+    /// Whether a pool was given to this very call, with what it was given.
+    #[inline]
+    pub(crate) fn is_given(&self, pool: u64) -> bool {
+        pool != 0 && self.roots.iter().any(|root| root.is_of(pool))
+    }
+
+    /// Whether this thread works for what a pool goes with: a request, a connection, or a pool that ends now.
+    pub(crate) fn is_here(&self, pool: u64) -> bool {
+        let is_above = |root: &Root| match *root {
+            Root::Pool(below) => pools::upwards(below).any(|above| above == pool),
+            _ => false,
+        };
+        let of_backend = || {
+            let backends = self.walled.backends();
+            backends.iter().any(|backend| backend.pools.contains(&pool))
+        };
+        let mut frames = self.frames();
+        frames.any(|frame| frame.has_pool(pool) || frame.roots.iter().any(is_above)) || of_backend()
     }
 
     /// What this thread's calls of the same module were given.
@@ -227,7 +293,7 @@ impl Frame {
     }
 
     pub(crate) fn has_pool(&self, pool: u64) -> bool {
-        if pool != 0 && self.roots.iter().any(|root| root.is_of(pool)) {
+        if self.is_given(pool) {
             return true;
         }
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.

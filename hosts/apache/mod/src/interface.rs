@@ -99,6 +99,8 @@ pub(crate) struct Row {
     pub(crate) way: Way,
     /// Whether its arguments are objects alone, and nothing is written or given.
     pub(crate) is_simple: bool,
+    /// Whether it registers a function in a list that the core goes through without a lock.
+    pub(crate) is_hook: bool,
 }
 
 /// A parameter of a module's function.
@@ -253,6 +255,14 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
 }
 
 impl Back {
+    /// Whether the host does without such a function.
+    pub(crate) fn may_be_null(&self) -> bool {
+        matches!(
+            self.name,
+            "filter_init" | "hash_merge" | "cleanup" | "cleanup_of"
+        )
+    }
+
     /// What is looked at when another module calls such a function.
     pub(crate) fn params(&self) -> Vec<Param> {
         self.words.split_ascii_whitespace().map(param).collect()
@@ -368,6 +378,7 @@ pub(crate) fn table() -> &'static Table {
                 group,
                 way,
                 is_simple,
+                is_hook: name.starts_with("ap_hook_") || name.starts_with("ap_register_"),
             });
         }
         table

@@ -21,6 +21,7 @@ mod arrays;
 mod back;
 mod backends;
 mod call;
+mod cleanups;
 mod count;
 mod deeds;
 mod descriptors;
@@ -28,8 +29,10 @@ mod errors;
 mod few;
 mod format;
 mod frame;
+mod hashes;
 mod heap;
 mod held;
+mod homes;
 mod interface;
 mod kinds;
 mod layout;
@@ -231,6 +234,7 @@ extern "C" fn begin(pool: u64, server: u64) {
 /// A child is about to serve: what modules have in their data now they get back after a fault.
 extern "C" fn serve(_: u64, _: u64) {
     load::all().iter().for_each(|walled| walled.remember());
+    pools::serve();
 }
 
 /// The configuration has been read: modules have said which hooks of other modules they want.

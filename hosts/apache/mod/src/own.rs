@@ -23,9 +23,9 @@ macro_rules! functions {
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
-        addresses, descriptors, errors, heap, kinds, ldap, libraries, own, pages, partners,
-        patterns, pieces, pooled, pools, processes, relocatable, shadows, sources, streams, timed,
-        varbuf,
+        addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, own, pages,
+        partners, patterns, pieces, pooled, pools, processes, relocatable, shadows, sources,
+        streams, timed, varbuf,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -33,7 +33,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             own: apr_palloc, apr_pstrdup, apr_pstrndup, apr_pstrmemdup, apr_pmemdup,
                 ap_str_tolower, ap_str_toupper, ap_content_type_tolower, ap_unescape_url, ap_unescape_url_keep2f,
                 ap_unescape_urlencoded, ap_no2slash, ap_getparents, ap_normalize_path, ap_make_dirstr_prefix, apr_strtok,
-                apr_hash_first, apr_hash_next, ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
+                ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, apr_file_mktemp,
                 apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create,
@@ -66,7 +66,9 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             ldap: apr_ldap_init, apr_ldap_set_option, ldap_bind_s, ldap_compare_s, ldap_count_entries, ldap_first_entry, ldap_get_dn,
                 ldap_get_option, ldap_get_values, ldap_memfree, ldap_msgfree, ldap_parse_result, ldap_result, ldap_search_ext_s,
                 ldap_set_option, ldap_set_rebind_proc, ldap_simple_bind, ldap_unbind_s, ldap_value_free;
-            pools: apr_pool_create_ex, apr_pool_clear, apr_pool_destroy, apr_pool_pre_cleanup_register, ap_run_sub_req,
+            cleanups: apr_pool_cleanup_register, apr_pool_cleanup_kill, apr_pool_cleanup_run, apr_pool_pre_cleanup_register;
+            hashes: apr_hash_first, apr_hash_next, apr_hash_this, apr_hash_this_key, apr_hash_this_val, apr_hash_merge;
+            pools: apr_pool_create_ex, apr_pool_clear, apr_pool_destroy, ap_run_sub_req,
                 ap_destroy_sub_req, ap_internal_fast_redirect;
             timed: ap_mpm_register_timed_callback, ap_process_request_after_handler;
             kinds: apr_bucket_heap_make, apr_bucket_immortal_make;
@@ -327,34 +329,6 @@ pub(crate) extern "C" fn apr_file_read(file: u64, to: u64, bytes: u64) -> u64 {
         // SAFETY: `must_write` has found that the module may write these eight bytes.
         unsafe { (bytes as *mut u64).write(count) };
         Ok(status)
-    })
-}
-
-/// Without a pool the hash's own place is used.
-pub(crate) extern "C" fn apr_hash_first(pool: u64, hash: u64) -> u64 {
-    mediate(|frame| {
-        if !frame.walled.knows(hash, b'g') {
-            return Err(format!(
-                "apr_hash_first: {hash:#x} is no hash that the module has made"
-            ));
-        }
-        if pool != 0 {
-            frame.walled.pool(frame, pool)?;
-        }
-        // SAFETY: the pool lives, and it is a hash.
-        let at = unsafe { apr::apr_hash_first(pool, hash) };
-        frame
-            .walled
-            .know(frame, (pool != 0).then_some(pool), at, b'y')?;
-        Ok(at)
-    })
-}
-
-pub(crate) extern "C" fn apr_hash_next(at: u64) -> u64 {
-    mediate(|frame| match frame.walled.knows(at, b'y') {
-        // SAFETY: `apr_hash_first` has made it.
-        true => Ok(unsafe { apr::apr_hash_next(at) }),
-        false => Err(format!("apr_hash_next: {at:#x} is no place in a hash")),
     })
 }
 

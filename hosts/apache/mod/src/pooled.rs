@@ -5,7 +5,7 @@ use crate::apr;
 use crate::backends::here;
 use crate::call::mediate;
 use crate::deeds;
-use crate::frame::{self, Frame};
+use crate::frame::{self, Frame, Held};
 use crate::walled::{Walled, lock};
 
 /// A resource of a list, and the call that has taken it.
@@ -72,10 +72,15 @@ impl Walled {
 }
 
 fn known(frame: &Frame, list: u64, name: &str) -> Result<(), String> {
-    match frame.walled.knows_or_shares(list, b'L') {
-        true => Ok(()),
-        false => Err(format!("{name}: {list:#x} is no list of the module")),
+    // A list has a lock, which a function of the module's that the list calls would wait for.
+    if frame.works_with(list) {
+        return Err(format!("{name}: a call works with the list {list:#x}"));
     }
+    if !frame.walled.knows_or_shares(list, b'L') {
+        return Err(format!("{name}: {list:#x} is no list of the module"));
+    }
+    frame.keep(Held::List(list));
+    Ok(())
 }
 
 pub(crate) extern "C" fn apr_reslist_acquire(list: u64, to: u64) -> u64 {

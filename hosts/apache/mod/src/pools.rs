@@ -7,16 +7,15 @@
 //! ```
 
 use crate::apr;
-use crate::back;
+use crate::backends::here;
 use crate::call::{is_request, mediate};
-use crate::frame::{self, Frame};
-use crate::interface::back as kind;
+use crate::frame::{self, Frame, Held};
+use crate::homes::Homes;
 use crate::layout::{self, read};
-use crate::quick::Map;
 use crate::walled::{Answer, Walled, lock};
 use std::cell::RefCell;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 /// What the pool of a part of a request is to the module that has made the part: it goes with that.
@@ -33,47 +32,85 @@ impl Walled {
     }
 }
 
-/// Pools that modules have made, and that nobody ends yet.
-static MADE: Mutex<Option<Map<&'static Walled>>> = Mutex::new(None);
+static HOMES: Mutex<Option<Homes>> = Mutex::new(None);
+
+fn homes<R>(act: impl FnOnce(&mut Homes) -> R) -> R {
+    act(lock(&HOMES).get_or_insert_default())
+}
 
 /// The pool of the process that serves.
 static CHILD: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the process serves, by several threads.
+static SERVES: AtomicBool = AtomicBool::new(false);
 
 /// A process begins to serve with its own pool, or there is none yet.
 pub(crate) fn begin(pool: u64) {
     CHILD.store(pool, Ordering::Relaxed);
 }
 
+/// From now on several threads call modules.
+pub(crate) fn serve() {
+    SERVES.store(true, Ordering::Relaxed);
+}
+
+/// Whether several threads call modules.
+pub(crate) fn serves() -> bool {
+    SERVES.load(Ordering::Relaxed)
+}
+
 thread_local! {
     /// Parts of requests that this thread's calls have the core run.
     static RUNS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
-    /// Pools of tables that APR goes through in this thread, with functions of modules.
-    static READ: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A table that APR goes through until this is dropped: the functions that it calls cannot end the table's pool.
-pub(crate) struct Reading(());
-
-/// Holds the pool of a table. The module cannot end the pool of one that it does not know, or the table is its own memory.
-pub(crate) fn read_table(frame: &Frame, table: u64) -> Option<Reading> {
-    crate::call::has(frame, b't', table).then(|| {
-        // SAFETY: it was seen to be a table, which begins with its array, and that with its pool.
-        READ.with_borrow_mut(|read_now| read_now.push(unsafe { read(table) }));
-        Reading(())
-    })
+fn number(walled: &Walled) -> usize {
+    std::ptr::from_ref(walled) as usize
 }
 
-impl Drop for Reading {
-    fn drop(&mut self) {
-        READ.with_borrow_mut(|read_now| read_now.pop());
+/// Whether a pool goes with a request or a connection. One that was given while the server serves does, unless it is the process's.
+pub(crate) fn is_bound(pool: u64) -> bool {
+    let made = homes(|homes| homes.is_bound(pool));
+    made.unwrap_or_else(|| serves() && !is_lasting(pool))
+}
+
+/// Whether the frame's call may work with a pool that its module has something of, by what the pool goes with. A pool that a module
+/// has made stays until the call of the host returns.
+pub(crate) fn hold(frame: &Frame, pool: u64, is_bound: bool) -> bool {
+    match homes(|homes| homes.hold(pool, here())) {
+        Err(()) => false,
+        Ok(None) => !is_bound || frame.is_here(pool),
+        Ok(Some((hold, root))) => {
+            frame.keep(Held::Pool(hold));
+            !root.is_bound || frame.is_here(root.pool)
+        }
     }
+}
+
+/// A call of the host has returned.
+pub(crate) fn let_go(held: Held) {
+    if let Held::Pool(hold) = held {
+        homes(|homes| homes.release(hold));
+    }
+}
+
+/// The memory of a pool that a module has made goes.
+pub(crate) fn gone(pool: u64) {
+    homes(|homes| homes.gone(pool));
+}
+
+/// A module has made a part of a request, which has a pool of its own.
+pub(crate) fn add_part(walled: &Walled, pool: u64) {
+    // SAFETY: the core has just made the pool.
+    let parent = unsafe { apr::apr_pool_parent_get(pool) };
+    homes(|homes| homes.add(pool, number(walled), parent, serves()));
 }
 
 /// A pool is about to go. It runs before any function of the module's that the pool has.
 extern "C" fn goes(pool: u64) -> c_int {
-    let of = lock(&MADE).as_mut().and_then(|made| made.remove(&pool));
-    if let Some(walled) = of {
-        walled.going(pool);
+    if let Some(of) = homes(|homes| homes.goes(pool, here())) {
+        // SAFETY: `number` has made it of a module, and those are never freed.
+        unsafe { &*(of as *const Walled) }.going(pool);
     }
     0
 }
@@ -82,9 +119,8 @@ extern "C" fn goes(pool: u64) -> c_int {
 ///
 /// # Safety
 /// The pool lives, and is the module's.
-unsafe fn watch(walled: &'static Walled, pool: u64) {
+pub(crate) unsafe fn watch(pool: u64) {
     let act = goes as *const () as usize;
-    lock(&MADE).get_or_insert_default().insert(pool, walled);
     // SAFETY: the pool lives, as this function's own condition has it; `goes` takes the number of a pool.
     unsafe {
         apr::apr_pool_cleanup_kill(pool, pool, act);
@@ -106,11 +142,13 @@ pub(crate) extern "C" fn apr_pool_create_ex(to: u64, parent: u64, _: u64, _: u64
         let status = unsafe { apr::apr_pool_create_ex(&mut made, parent, 0, 0) };
         if status == 0 {
             let within = Some(parent).filter(|parent| *parent != 0);
+            let bound = within.is_some_and(is_bound);
+            homes(|homes| homes.add(made, number(walled), parent, bound));
             walled.know(frame, within, made, b'p')?;
             walled.pool(frame, made)?;
             // SAFETY: the pool was just made, and the module may write there.
             unsafe {
-                watch(walled, made);
+                watch(made);
                 (to as *mut u64).write(made);
             }
         }
@@ -118,30 +156,19 @@ pub(crate) extern "C" fn apr_pool_create_ex(to: u64, parent: u64, _: u64, _: u64
     })
 }
 
-pub(crate) extern "C" fn apr_pool_pre_cleanup_register(pool: u64, data: u64, act: u64) -> u64 {
-    mediate(|frame| {
-        let walled = frame.walled;
-        walled.pool(frame, pool)?;
-        let act = back::stand_in(frame, kind("cleanup"), act)?;
-        // SAFETY: the pool lives, and the function stays.
-        unsafe { apr::apr_pool_pre_cleanup_register(pool, data, act as usize) };
-        if walled.knows(pool, b'p') {
-            // SAFETY: the module has made it, and it is not about to go.
-            unsafe { watch(walled, pool) };
-        }
-        Ok(0)
-    })
-}
-
 pub(crate) extern "C" fn apr_pool_clear(pool: u64) -> u64 {
     mediate(|frame| {
+        let bound = is_bound(pool);
         own_pool(frame, pool)?;
         // SAFETY: it is a pool that the module has made, and it lives behind this. Nobody else can end it meanwhile.
-        unsafe {
+        let parent = unsafe {
             apr::apr_pool_clear(pool);
-            watch(frame.walled, pool);
-        }
+            watch(pool);
+            apr::apr_pool_parent_get(pool)
+        };
+        homes(|homes| homes.add(pool, number(frame.walled), parent, bound));
         frame.walled.know(frame, None, pool, b'p')?;
+        frame.walled.pool(frame, pool)?;
         Ok(0)
     })
 }
@@ -156,7 +183,7 @@ pub(crate) extern "C" fn apr_pool_destroy(pool: u64) -> u64 {
 }
 
 /// The pools that a pool is below, with itself.
-fn upwards(pool: u64) -> impl Iterator<Item = u64> {
+pub(crate) fn upwards(pool: u64) -> impl Iterator<Item = u64> {
     // SAFETY: a pool that lives has parents that do.
     let parent = |pool: &u64| Some(unsafe { apr::apr_pool_parent_get(*pool) }).filter(|p| *p != 0);
     std::iter::successors(Some(pool).filter(|pool| *pool != 0), parent).take(1024)
@@ -170,11 +197,15 @@ fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
         return not_own();
     }
     // Below the pool of a request or a connection it belongs to the thread that works on that.
-    let above = upwards(pool).find(|above| !walled.knows_pool(*above));
-    let is_here = above.is_none_or(|above| {
-        frame.has_pool(above) || is_lasting(above) || walled.shares(above, b'p')
+    let held = homes(|homes| {
+        homes
+            .hold(pool, here())
+            .map(|held| held.inspect(|(hold, _)| homes.release(*hold)))
     });
-    if !is_here {
+    let Ok(Some((_, root))) = held else {
+        return not_own();
+    };
+    if root.is_bound && !frame.is_here(root.pool) {
         return Err(format!("{pool:#x} is a pool of another request"));
     }
     let is_run = |r: &u64| {
@@ -184,21 +215,14 @@ fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
     if RUNS.with_borrow(|runs| runs.iter().any(is_run)) {
         return Err(format!("{pool:#x} is a pool of a request that runs"));
     }
-    // This thread cannot have ended those pools since, by this.
-    let is_above = |of: &u64| upwards(*of).any(|above| above == pool);
-    if READ.with_borrow(|read_now| read_now.iter().any(is_above)) {
-        return Err(format!(
-            "{pool:#x} is a pool of a table that is gone through"
-        ));
-    }
-    // Whoever takes it off the list ends it.
-    match lock(&MADE).as_mut().and_then(|made| made.remove(&pool)) {
-        Some(of) if std::ptr::eq(of, walled) && walled.going(pool) => Ok(()),
-        _ => not_own(),
-    }
+    // Whoever begins first ends it.
+    let begun = homes(|homes| homes.begin_end(pool, number(walled), here()));
+    begun.map_err(|why| format!("{pool:#x} {why}"))?;
+    walled.going(pool);
+    Ok(())
 }
 
-/// The pools of the process and of the configuration, and those above them.
+/// The pools of the process and of the configuration.
 fn is_lasting(pool: u64) -> bool {
     if pool == CHILD.load(Ordering::Relaxed) {
         return true;
@@ -211,10 +235,7 @@ fn is_lasting(pool: u64) -> bool {
             read(process + layout::P_PCONF),
         ]
     });
-    pools.into_iter().flatten().any(|known| known == pool)
-        // SAFETY: a pool that the module has something of lives.
-        || unsafe { apr::apr_pool_parent_get(pool) } == 0
-        || is_global(pool)
+    pools.into_iter().flatten().any(|known| known == pool) || is_global(pool)
 }
 
 /// The pool of the configuration, which APR's macros for hooks use by a variable.
@@ -276,6 +297,12 @@ pub(crate) extern "C" fn ap_destroy_sub_req(r: u64) -> u64 {
     mediate(|frame| {
         own_part(frame, r, NAME)?;
         let real = real(NAME)?;
+        // This call has looked at it, and uses it no more.
+        frame.let_go(0);
+        // SAFETY: it was seen to be a part that lives.
+        let pool = unsafe { read(r + layout::R_POOL) };
+        let begun = homes(|homes| homes.begin_end(pool, number(frame.walled), here()));
+        begun.map_err(|why| format!("{NAME}: {pool:#x} {why}"))?;
         // Nobody ends it twice.
         frame.walled.forget_object(r);
         real(r, 0);

@@ -32,8 +32,14 @@ static int recurse(int n)
 
 static apr_reslist_t *resources;
 
+static volatile int again;
+
 static apr_status_t make_resource(void **to, void *data, apr_pool_t *p)
 {
+    if (again) {
+        again = 0;
+        return apr_reslist_acquire(resources, to);
+    }
     *to = apr_palloc(p, 16);
     return APR_SUCCESS;
 }
@@ -262,19 +268,125 @@ static int end_table(void *pool, const char *key, const char *value)
     return 1;
 }
 
+static int end_part(void *part, const char *key, const char *value)
+{
+    ap_destroy_sub_req(part);
+    return 1;
+}
+
+static void *end_hash(apr_pool_t *p, const void *key, apr_ssize_t length, const void *one, const void *other, const void *pool)
+{
+    apr_pool_destroy((apr_pool_t *)pool);
+    return NULL;
+}
+
+/* Changes what APR goes through: the answer is how often it was called, or how much there is in the end. */
+static int grow_table(void *table, const char *key, const char *value)
+{
+    int n;
+
+    for (n = 0; n < 100; n++)
+        apr_table_addn(table, "more", "of it");
+    return ++depth < 1000;
+}
+
+static void *grow_hash(apr_pool_t *p, const void *key, apr_ssize_t length, const void *one, const void *other, const void *hash)
+{
+    int n;
+
+    for (n = 0; n < 1000; n++)
+        apr_hash_set((apr_hash_t *)hash, apr_psprintf(p, "%d", n), APR_HASH_KEY_STRING, "more");
+    return NULL;
+}
+
+static int grown(request_rec *r, const char *what)
+{
+    apr_table_t *table = apr_table_make(r->pool, 2);
+    apr_hash_t *hash = apr_hash_make(r->pool), *base = apr_hash_make(r->pool);
+
+    depth = 0;
+    apr_table_setn(table, "one", "1");
+    apr_table_setn(table, "two", "2");
+    apr_hash_set(hash, "one", APR_HASH_KEY_STRING, "1");
+    apr_hash_set(base, "one", APR_HASH_KEY_STRING, "1");
+    if (!strcmp(what, "table-grown"))
+        apr_table_do(grow_table, table, table, NULL);
+    else
+        depth = apr_hash_count(apr_hash_merge(r->pool, hash, base, grow_hash, hash));
+    ap_set_content_type(r, "text/plain");
+    ap_rprintf(r, "%d", depth);
+    return OK;
+}
+
+/* What a request has that waits, for those of other threads. */
+static apr_table_t *volatile kept_table;
+static apr_pool_t *volatile kept_pool;
+static volatile int goes_on;
+
+static int wait_in(void *data, const char *key, const char *value)
+{
+    /* A thread that is stopped ends where it writes. */
+    for (; !goes_on; depth++)
+        apr_sleep(1000);
+    return 1;
+}
+
+static int waits(request_rec *r, const char *what)
+{
+    apr_pool_t *p = r->pool;
+
+    if (!strcmp(what, "is-kept")) {
+        ap_set_content_type(r, "text/plain");
+        ap_rputs(kept_pool ? "yes" : "no", r);
+        return OK;
+    }
+    goes_on = !strcmp(what, "go-on");
+    if (!strcmp(what, "keep-lasting"))
+        apr_pool_create(&p, NULL);
+    if (!strcmp(what, "keep-lasting") || !strcmp(what, "keep-own")) {
+        kept_table = apr_table_make(p, 4);
+        apr_table_set(kept_table, "one", "1");
+        kept_pool = p;
+        apr_table_do(wait_in, NULL, kept_table, NULL);
+        kept_pool = NULL;
+    }
+    if (!strcmp(what, "end-kept"))
+        apr_pool_destroy(kept_pool);
+    if (!strcmp(what, "change-kept"))
+        apr_table_set(kept_table, "two", "2");
+    if (!strcmp(what, "use-kept"))
+        apr_table_make(kept_pool, 4);
+    ap_set_content_type(r, "text/plain");
+    ap_rputs("done", r);
+    return OK;
+}
+
 /* Ends what APR goes through. */
 static void tables(request_rec *r, const char *what)
 {
     apr_pool_t *above, *p;
     apr_table_t *table;
 
-    if (strncmp(what, "table-", 6))
+    if (strncmp(what, "table-", 6) && strncmp(what, "hash-p", 6))
         return;
+    if (!strcmp(what, "table-part")) {
+        request_rec *part = ap_sub_req_lookup_uri("/page.html", r, NULL);
+        table = apr_table_make(part->pool, 4);
+        apr_table_set(table, "one", "1");
+        apr_table_do(end_part, part, table, NULL);
+        return;
+    }
     apr_pool_create(&above, r->pool);
     apr_pool_create(&p, above);
     table = apr_table_make(p, 4);
     apr_table_set(table, "one", "1");
     apr_table_set(table, "two", "2");
+    if (!strcmp(what, "hash-pool")) {
+        apr_hash_t *hash = apr_hash_make(p);
+        apr_hash_set(hash, "one", APR_HASH_KEY_STRING, "1");
+        apr_hash_merge(r->pool, hash, hash, end_hash, p);
+        return;
+    }
     apr_table_do(end_table, strcmp(what, "table-above") ? p : above, table, NULL);
 }
 
@@ -321,6 +433,13 @@ static void forgeries(request_rec *r, const char *what)
         ap_check_cmd_context((cmd_parms *)forged, GLOBAL_ONLY);
     if (!strcmp(what, "directive-pool"))
         ap_exists_directive((apr_pool_t *)forged, "Listen");
+    if (!strcmp(what, "hook-later"))
+        ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_LAST);
+    if (!strcmp(what, "list-again")) {
+        void *resource;
+        again = 1;
+        apr_reslist_acquire(resources, &resource);
+    }
     if (!strcmp(what, "name-of-others")) {
         apr_file_t *file;
         apr_file_mktemp(&file, r->uri, 0, r->pool);
@@ -352,6 +471,10 @@ static int hostile(request_rec *r)
         ap_rputs(before == ap_scoreboard_image->global->running_generation ? "as before" : "changed", r);
         return OK;
     }
+    if (!strcmp(what, "table-grown") || !strcmp(what, "hash-grown"))
+        return grown(r, what);
+    if (strstr(what, "kept") || !strncmp(what, "keep-", 5) || !strcmp(what, "go-on"))
+        return waits(r, what);
     if (!strcmp(what, "next")) {
         at_next = 1;
         return OK;

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 12] = [
+    let tests: [(&str, Test); 13] = [
         ("rows", |_| rows::each_structure_is_looked_at()),
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
@@ -63,6 +63,10 @@ fn main() -> ExitCode {
             holes::holes(place, 40);
             holes::without_the_wall(place);
         }),
+        (
+            "threads",
+            what_another_thread_works_with_is_not_ended_nor_used,
+        ),
         ("start", a_module_that_is_stopped_at_the_start_is_told_of),
         ("plain", the_same_attacks_end_or_corrupt_a_stock_server),
         ("policy", what_a_policy_does_not_name_is_refused),
@@ -337,7 +341,7 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 72] = [
+const ATTACKS: [(&str, &str); 76] = [
     ("receive", "`conn_rec.pool`"),
     ("unopened", "is no file"),
     ("scoreboard", "Access of"),
@@ -359,8 +363,12 @@ const ATTACKS: [(&str, &str); 72] = [
     ("directive", "is no state of a directive"),
     ("directive-pool", "is no pool that the module was given"),
     ("name-of-others", "which the module may not write"),
-    ("table-pool", "is a pool of a table that is gone through"),
-    ("table-above", "is a pool of a table that is gone through"),
+    ("table-pool", "is a pool that a call works with"),
+    ("table-part", "is a pool that a call works with"),
+    ("hash-pool", "is a pool that a call works with"),
+    ("list-again", "a call works with the list"),
+    ("hook-later", "the server serves already"),
+    ("table-above", "is a pool that a call works with"),
     ("pool", "is no pool that the module has made"),
     ("oldpool", "is no pool that the module has made"),
     ("format", "a format with %n"),
@@ -463,6 +471,11 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
         assert_eq!(answer.body, "as before", "{attack}: {answer:?}");
     }
+    // A function of the module's changes what APR goes through: that is what there was before.
+    for (attack, much) in [("table-grown", "2"), ("hash-grown", "1")] {
+        let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
+        assert_eq!(answer.body, much, "{attack}: {answer:?}");
+    }
     // The core ends a pool, and a function of the module's ends it then, too.
     for attack in ["later", "later-first"] {
         let from = server.log().len();
@@ -512,6 +525,58 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     assert!(ended.is_ok(), "{ended:?}: {}", server.log());
 }
 
+/// One request has a table and waits in a function that APR calls for it. Another one, in another thread, attacks that table.
+fn what_another_thread_works_with_is_not_ended_nor_used(place: &Place) {
+    let patient = place.scratch.path().join("patient.toml");
+    let policy = fs::read_to_string(here("tests/hostile.toml")).expect("it is there");
+    let policy = policy.replace("time = \"500 ms\"", "time = \"60 s\"");
+    fs::write(&patient, policy).expect("written");
+    let own = here("tests/hostile.toml").display().to_string();
+    let module = place.walled("hostile");
+    let module = module.replace(&own, &patient.display().to_string());
+    assert!(module.contains("patient.toml"), "{module}");
+    let lines = [
+        place.stock("mime"),
+        place.wall(),
+        place.walled("expires"),
+        module,
+    ];
+    let server = Server::start(place, &attacked(&lines.concat()), true);
+    let pid = running::get(server.port, "/hostile/pid", &[]).body;
+    for (keeps, attack, words) in [
+        (
+            "keep-lasting",
+            "end-kept",
+            "is a pool that a call works with",
+        ),
+        ("keep-own", "change-kept", "is no table"),
+        ("keep-own", "use-kept", "is a pool of another request"),
+    ] {
+        // Until the thread of the attack before is out of the module, the module's calls end with errors.
+        server.until(|| {
+            let now = running::get(server.port, "/hostile/is-kept", &[]);
+            (now.body == "no").then_some(())
+        });
+        let from = server.log().len();
+        let _waits = running::begin(server.port, &format!("/hostile/{keeps}"));
+        server.until(|| {
+            let now = running::get(server.port, "/hostile/is-kept", &[]);
+            (now.body == "yes").then_some(())
+        });
+        let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
+        assert_eq!(answer.status, 500, "{attack}: {}", server.log());
+        let said = server.log()[from..].to_owned();
+        assert!(said.contains(words), "{attack}: {said}");
+        let now = running::get(server.port, "/page.html", &[]);
+        assert_eq!(now.header("cache-control"), Some("max-age=3600"));
+    }
+    let now = server.until(|| {
+        let now = running::get(server.port, "/hostile/pid", &[]);
+        (now.status == 200).then_some(now.body)
+    });
+    assert_eq!(now, pid);
+}
+
 /// The server that reads the configuration has handlers of its own for faults: a stopped module is told of, all the same.
 fn a_module_that_is_stopped_at_the_start_is_told_of(place: &Place) {
     let lines = [place.stock("mime"), place.wall(), place.walled("hostile")].concat();
@@ -539,6 +604,11 @@ fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
         "recurse",
         "ring",
         "type",
+        "hash-called",
+        "request-of-its-own",
+        "log-of-its-own",
+        "score-elsewhere",
+        "directive",
     ] {
         let mut server = Server::start(place, &lines, true);
         let pid = running::get(server.port, "/hostile/pid", &[]).body;

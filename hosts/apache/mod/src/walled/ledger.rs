@@ -5,7 +5,7 @@ use crate::apr;
 use crate::arena::{self, Arena};
 use crate::deeds;
 use crate::frame::Frame;
-use crate::pools::{GOING, OF_REQUEST, is_global};
+use crate::pools::{self, GOING, OF_REQUEST, is_global};
 use crate::quick::Map;
 use crate::rings;
 use mullion_word_runtime::Granted;
@@ -25,6 +25,10 @@ pub(super) struct Ledger {
     /// Large blocks.
     blocks: Vec<(u64, u64)>,
     bytes: u64,
+    /// Whether the pool goes with a request or a connection, on which one thread works.
+    pub(super) is_bound: bool,
+    /// Functions of the module's that the pool runs when it goes: their data, they, and our node.
+    pub(crate) cleanups: Vec<(u64, u64, u64)>,
     pub(super) objects: Vec<u64>,
     /// Requests in which a filter of the module was stopped.
     stopped: Vec<u64>,
@@ -84,6 +88,7 @@ impl Ledger {
         self.objects.clear();
         self.touched.clear();
         self.stopped.clear();
+        self.cleanups.clear();
     }
 }
 
@@ -93,7 +98,8 @@ const SPARE: usize = 64;
 #[derive(Default)]
 pub(super) struct State {
     pub(super) ledgers: Map<Ledger>,
-    pub(super) objects: Map<u8>,
+    /// Kinds of objects, and the pool that each lives as long as, or 0.
+    pub(super) objects: Map<(u8, u64)>,
     arena: Arena,
     /// Emptied ones, whose lists have room already.
     spare: Vec<Ledger>,
@@ -127,18 +133,37 @@ impl Walled {
         act: impl FnOnce(&mut State) -> Answer<R>,
     ) -> Answer<R> {
         let mut state = lock(&self.state);
-        if !state.ledgers.contains_key(&pool) {
-            let is_own = matches!(state.objects.get(&pool), Some(b'p' | &OF_REQUEST | &GOING));
+        let known = state.ledgers.get(&pool).map(|ledger| ledger.is_bound);
+        if known.is_none() || !frame.is_given(pool) {
+            let own = state.objects.get(&pool).map(|(kind, _)| *kind);
             drop(state);
-            if pool == 0
-                || !(is_own || frame.has_pool(pool) || self.shares(pool, b'p') || is_global(pool))
-            {
-                return Err(format!("{pool:#x} is no pool that the module was given"));
-            }
+            self.may_use(frame, pool, own, known)?;
             state = lock(&self.state);
             self.open(&mut state, pool);
         }
         act(&mut state)
+    }
+
+    /// Whether the call may use a pool: it was given it, or the module has made it, and no other thread ends it.
+    fn may_use(
+        &'static self,
+        frame: &Frame,
+        pool: u64,
+        own: Option<u8>,
+        known: Option<bool>,
+    ) -> Answer<()> {
+        let is_own = matches!(own, Some(b'p' | OF_REQUEST | GOING));
+        let is_known = known.is_some() || is_own;
+        if pool == 0
+            || !(is_known || frame.has_pool(pool) || self.shares(pool, b'p') || is_global(pool))
+        {
+            return Err(format!("{pool:#x} is no pool that the module was given"));
+        }
+        let is_bound = known.unwrap_or_else(|| pools::is_bound(pool));
+        match pools::hold(frame, pool, is_bound) {
+            true => Ok(()),
+            false => Err(format!("{pool:#x} is a pool of another request")),
+        }
     }
 
     /// A ledger for a pool that lives.
@@ -146,7 +171,8 @@ impl Walled {
         if state.ledgers.contains_key(&pool) {
             return;
         }
-        let fresh = state.spare.pop().unwrap_or_default();
+        let mut fresh = state.spare.pop().unwrap_or_default();
+        fresh.is_bound = pools::is_bound(pool);
         state.ledgers.insert(pool, fresh);
         let cleanup = Cleanup { walled: self, pool };
         // SAFETY: the pool lives: the core has passed it, or a module has made it. It runs the cleanup before its
@@ -183,6 +209,28 @@ impl Walled {
         Ok(())
     }
 
+    /// A function of the module's that a pool runs when it goes.
+    pub(crate) fn note_cleanup(
+        &'static self,
+        frame: &Frame,
+        pool: u64,
+        of: (u64, u64, u64),
+    ) -> Answer<()> {
+        self.with(frame, pool, |state| {
+            state.ledgers.entry(pool).or_default().cleanups.push(of);
+            Ok(())
+        })
+    }
+
+    /// The newest function of these that the pool was to run, as our node; the pool has it no more.
+    pub(crate) fn take_cleanup(&'static self, pool: u64, data: u64, function: u64) -> Option<u64> {
+        let mut state = lock(&self.state);
+        let all = &mut state.ledgers.get_mut(&pool)?.cleanups;
+        let is_it = |one: &(u64, u64, u64)| (one.0, one.1) == (data, function);
+        let at = all.iter().rposition(is_it)?;
+        Some(all.remove(at).2)
+    }
+
     /// A filter of the module was stopped in a request, which has this pool.
     pub(crate) fn note_stopped(&'static self, r: u64, pool: u64) {
         let mut state = lock(&self.state);
@@ -217,15 +265,25 @@ impl Walled {
             state.arena.give(*at, *bytes);
         }
         for object in &ledger.objects {
-            state.objects.remove(object);
+            // It may be known anew since, by another pool.
+            if state
+                .objects
+                .get(object)
+                .is_some_and(|(_, home)| *home == pool)
+            {
+                state.objects.remove(object);
+            }
         }
-        state.objects.remove(&pool);
+        let is_made = state.objects.remove(&pool).is_some();
         let granted = std::mem::take(&mut ledger.granted);
         ledger.clear();
         if state.spare.len() < SPARE {
             state.spare.push(ledger);
         }
         drop(state);
+        if is_made {
+            pools::gone(pool);
+        }
         if granted.is_empty() {
             return;
         }

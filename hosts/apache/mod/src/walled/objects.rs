@@ -3,8 +3,9 @@
 use super::ledger::State;
 use super::{Answer, Walled, lock};
 use crate::deeds;
-use crate::frame::Frame;
-use crate::pools::GOING;
+use crate::frame::{self, Frame};
+use crate::pools::{self, GOING};
+use std::sync::MutexGuard;
 
 impl Walled {
     /// The module may pass an object from now on, as long as the pool lives; for ever if there is none.
@@ -25,8 +26,10 @@ impl Walled {
                 acquired.push((object, crate::backends::here()));
                 self.deeds.add(deeds::BACKENDS);
             }
-            if state.objects.insert(object, kind).is_none()
-                && let Some(ledger) = pool.and_then(|pool| state.ledgers.get_mut(&pool))
+            let home = pool.unwrap_or(0);
+            let before = state.objects.insert(object, (kind, home));
+            if before.is_none_or(|(_, before)| before != home)
+                && let Some(ledger) = state.ledgers.get_mut(&home)
             {
                 ledger.objects.push(object);
             }
@@ -45,18 +48,45 @@ impl Walled {
 
     /// A pool of the module's is about to go; whether it was there.
     pub(crate) fn going(&self, pool: u64) -> bool {
-        lock(&self.state).objects.insert(pool, GOING).is_some()
+        let mut state = lock(&self.state);
+        state.objects.insert(pool, (GOING, 0)).is_some()
     }
 
-    /// Whether the module has made or was given an object.
+    /// Whether the module has made or was given an object, and this thread's call may use it. It stays until the call of the host
+    /// returns that asks.
     pub(crate) fn knows(&self, object: u64, kind: u8) -> bool {
-        lock(&self.state).objects.get(&object) == Some(&kind)
+        let state = lock(&self.state);
+        match state.objects.get(&object) {
+            Some((known, home)) if *known == kind => {
+                let home = *home;
+                self.is_usable(state, object, (kind, home))
+            }
+            _ => false,
+        }
     }
 
-    /// Requests or connections that the module has made.
+    /// Whether the newest call of this thread may use what lives as long as a pool.
+    fn is_usable(&self, state: MutexGuard<'_, State>, object: u64, known: (u8, u64)) -> bool {
+        let home = known.1;
+        let Some(frame) = frame::now().filter(|frame| home != 0 && !frame.is_given(home)) else {
+            return true;
+        };
+        let is_bound = state
+            .ledgers
+            .get(&home)
+            .is_some_and(|ledger| ledger.is_bound);
+        drop(state);
+        // It may have gone before it was held.
+        pools::hold(frame, home, is_bound) && lock(&self.state).objects.get(&object) == Some(&known)
+    }
+
+    /// Requests or connections that the module has made, and that this thread's call may use.
     pub(crate) fn made(&self, kind: u8) -> Vec<u64> {
         let state = lock(&self.state);
-        let made = state.objects.iter().filter(|(_, known)| **known == kind);
-        made.map(|(r, _)| *r).collect()
+        let made = state.objects.iter().filter(|(_, known)| known.0 == kind);
+        let made: Vec<u64> = made.map(|(object, _)| *object).collect();
+        drop(state);
+        let made = made.into_iter().filter(|object| self.knows(*object, kind));
+        made.collect()
     }
 }

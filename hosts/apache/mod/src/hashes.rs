@@ -1,0 +1,151 @@
+//! Hashes are APR's. A module goes through a list of what a hash has, which is its own memory, so APR follows no place in a hash
+//! that has ended or was changed.
+//!
+//! ```text
+//!   list: place | count | key, length, value | key, length, value | ...
+//! ```
+
+use crate::apr;
+use crate::back;
+use crate::call::mediate;
+use crate::frame::Frame;
+use crate::interface::back as kind;
+use crate::layout::read;
+use crate::walled::Answer;
+
+const HEAD: u64 = 16;
+const ENTRY: u64 = 24;
+
+/// The key, its length and the value of each entry.
+fn entries(hash: u64) -> Answer<Vec<[u64; 3]>> {
+    let this = apr::symbol("apr_hash_this").ok_or("the server does not have it")?;
+    // SAFETY: it is APR's function for a place in a hash, with words of ours.
+    let this: extern "C" fn(u64, *mut u64, *mut u64, *mut u64) =
+        unsafe { std::mem::transmute(this) };
+    let mut all = Vec::new();
+    // SAFETY: the caller has seen that it is a hash, and holds it. APR's place is the hash's own.
+    let mut at = unsafe { apr::apr_hash_first(0, hash) };
+    while at != 0 {
+        let [mut key, mut length, mut value] = [0; 3];
+        this(at, &mut key, &mut length, &mut value);
+        all.push([key, length, value]);
+        // SAFETY: nobody has changed the hash since.
+        at = unsafe { apr::apr_hash_next(at) };
+    }
+    Ok(all)
+}
+
+fn known(frame: &Frame, hash: u64, name: &str) -> Answer<()> {
+    match crate::call::has(frame, b'G', hash) {
+        true => Ok(()),
+        false => Err(format!(
+            "{name}: {hash:#x} is no hash that the module has made"
+        )),
+    }
+}
+
+/// Without a pool the list goes with the call's request, or else with the process.
+pub(crate) extern "C" fn apr_hash_first(pool: u64, hash: u64) -> u64 {
+    mediate(|frame| {
+        known(frame, hash, "apr_hash_first")?;
+        let all = entries(hash)?;
+        let count = all.len() as u64;
+        if count == 0 {
+            return Ok(0);
+        }
+        let pool = match pool {
+            0 => match frame.any_home() {
+                Some(pool) => pool,
+                None => crate::heap::lasting(frame)?,
+            },
+            pool => pool,
+        };
+        let list = frame.walled.take(frame, pool, HEAD + ENTRY * count)?;
+        // SAFETY: it was just taken, and has room for all of them.
+        unsafe {
+            (list as *mut [u64; 2]).write([0, count]);
+            let to = (list + HEAD) as *mut [u64; 3];
+            to.copy_from_nonoverlapping(all.as_ptr(), all.len());
+        }
+        Ok(list)
+    })
+}
+
+pub(crate) extern "C" fn apr_hash_next(list: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(list, HEAD)?;
+        // SAFETY: the module may write, and so read, there.
+        unsafe {
+            let next = read(list).saturating_add(1);
+            if next >= read(list + 8) {
+                return Ok(0);
+            }
+            (list as *mut u64).write(next);
+        }
+        Ok(list)
+    })
+}
+
+/// What the list is at.
+fn entry(frame: &Frame, list: u64) -> Answer<[u64; 3]> {
+    frame.walled.must_write(list, HEAD)?;
+    // SAFETY: the module may write, and so read, there.
+    let place = unsafe { read(list) };
+    let at = place
+        .checked_mul(ENTRY)
+        .and_then(|bytes| bytes.checked_add(list + HEAD));
+    let at = at.ok_or("a place that no hash has")?;
+    frame.walled.must_write(at, ENTRY)?;
+    // SAFETY: as above.
+    Ok(unsafe { (at as *const [u64; 3]).read() })
+}
+
+pub(crate) extern "C" fn apr_hash_this(list: u64, key: u64, length: u64, value: u64) -> u64 {
+    mediate(|frame| {
+        let entry = entry(frame, list)?;
+        for (to, word) in [key, length, value].into_iter().zip(entry) {
+            if to != 0 {
+                frame.walled.must_write(to, 8)?;
+                // SAFETY: the module may write there.
+                unsafe { (to as *mut u64).write(word) };
+            }
+        }
+        Ok(0)
+    })
+}
+
+pub(crate) extern "C" fn apr_hash_this_key(list: u64) -> u64 {
+    mediate(|frame| Ok(entry(frame, list)?[0]))
+}
+
+pub(crate) extern "C" fn apr_hash_this_val(list: u64) -> u64 {
+    mediate(|frame| Ok(entry(frame, list)?[2]))
+}
+
+/// APR counts both hashes before it calls the module's function for a key that both have. So it gets copies, which nobody changes.
+pub(crate) extern "C" fn apr_hash_merge(
+    pool: u64,
+    overlay: u64,
+    base: u64,
+    merger: u64,
+    data: u64,
+) -> u64 {
+    const NAME: &str = "apr_hash_merge";
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.pool(frame, pool)?;
+        known(frame, overlay, NAME)?;
+        known(frame, base, NAME)?;
+        let merger = back::stand_in(frame, kind("hash_merge"), merger)?;
+        let real = |name| apr::symbol(name).ok_or("the server does not have it");
+        let (copy, merge) = (real("apr_hash_copy")?, real(NAME)?);
+        // SAFETY: they are APR's functions, with hashes that this call holds, and a function that stands for the module's or null.
+        let made = unsafe {
+            let copy: extern "C" fn(u64, u64) -> u64 = std::mem::transmute(copy);
+            let merge: extern "C" fn(u64, u64, u64, u64, u64) -> u64 = std::mem::transmute(merge);
+            merge(pool, copy(pool, overlay), copy(pool, base), merger, data)
+        };
+        walled.know(frame, Some(pool), made, b'g')?;
+        Ok(made)
+    })
+}

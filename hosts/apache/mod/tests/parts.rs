@@ -1,0 +1,8 @@
+//! Parts of the module that need no server, with their own tests. The module itself is a library for httpd, which no test links.
+
+#[path = "../src/few.rs"]
+mod few;
+#[path = "../src/homes.rs"]
+mod homes;
+#[path = "../src/quick.rs"]
+mod quick;
