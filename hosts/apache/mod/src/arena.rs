@@ -1,5 +1,7 @@
 //! Memory for what a module allocates from pools: reserved once, granted to the module in steps, and given out in chunks. A chunk
 //! that comes back with its pool goes to the next pool of the same module. So a request grants nothing and takes nothing back.
+//! A large block has a chunk of its own, which is granted as long as its pool lives. None of it is ever the core's: a function of the
+//! host that still writes there when another thread of the module ends the pool writes into memory of the module.
 //!
 //! Nobody but the module and the core, which reads what the module has made, has anything there. A module that uses a freed chunk
 //! changes its own memory.
@@ -11,10 +13,10 @@ use mullion_word_runtime::{Domain, Host};
 const STEP: u64 = 64 << 10;
 /// The smallest chunk, and how many sizes there are, each twice the one before.
 const SMALLEST: u64 = 1 << 10;
-const SIZES: usize = 4;
+const SIZES: usize = 24;
 
-/// The largest chunk.
-pub(crate) const LARGEST: u64 = SMALLEST << (SIZES - 1);
+/// The largest chunk that is taken for small pieces.
+pub(crate) const LARGEST: u64 = SMALLEST << 3;
 
 #[derive(Default)]
 pub(crate) struct Arena {
@@ -32,7 +34,7 @@ fn size(bytes: u64) -> usize {
 }
 
 impl Arena {
-    /// A chunk for at least `bytes`, which are not more than the largest has: where, and how large.
+    /// A chunk for at least `bytes`: where, and how large.
     pub(crate) fn take(
         &mut self,
         host: &Host,
@@ -40,36 +42,50 @@ impl Arena {
         room: u64,
         bytes: u64,
     ) -> Answer<(u64, u64)> {
-        let size = size(bytes);
+        let (at, bytes) = self.place(room, bytes)?;
+        if at + bytes > self.granted {
+            let step = (at + bytes - self.granted).next_multiple_of(STEP);
+            // SAFETY: the step is the module's alone; the core reads what a stranger has written, as it does with all that
+            // modules make.
+            unsafe { host.grant(domain, self.granted as usize, step as usize, true) }
+                .map_err(|error| error.to_string())?;
+            self.granted += step;
+        }
+        Ok((at, bytes))
+    }
+
+    /// The same, and nothing is granted.
+    pub(crate) fn place(&mut self, room: u64, wanted: u64) -> Answer<(u64, u64)> {
+        let size = size(wanted);
         let bytes = SMALLEST << size;
+        if bytes < wanted {
+            return Err("a block is too large".to_owned());
+        }
         if let Some(at) = self.free[size].pop() {
             return Ok((at, bytes));
         }
         if self.end == 0 {
             self.reserve(room)?;
         }
-        if self.next + bytes > self.granted {
-            if self.granted + STEP > self.end {
-                return Err("the module has used up its memory for pools".to_owned());
-            }
-            // SAFETY: the step is the module's alone; the core reads what a stranger has written, as it does with all that
-            // modules make.
-            unsafe { host.grant(domain, self.granted as usize, STEP as usize, true) }
-                .map_err(|error| error.to_string())?;
-            self.granted += STEP;
+        if bytes > self.end - self.next {
+            return Err("the module has used up its memory for pools".to_owned());
         }
         self.next += bytes;
         Ok((self.next - bytes, bytes))
     }
 
-    /// Gives a chunk of `take` back.
+    /// Gives a chunk back.
     pub(crate) fn give(&mut self, at: u64, bytes: u64) {
         self.free[size(bytes)].push(at);
     }
 
     fn reserve(&mut self, room: u64) -> Answer<()> {
-        // Chunks that fit no other pool at the moment count twice.
-        let bytes = room.saturating_mul(2).max(STEP).next_multiple_of(STEP);
+        // Of addresses there are many: a chunk is up to twice as large as what is asked for, and one that came back may fit nothing
+        // at the moment.
+        let bytes = room.saturating_mul(4).max(STEP);
+        let bytes = bytes
+            .checked_next_multiple_of(STEP)
+            .unwrap_or(u64::MAX - STEP + 1);
         let (access, kind) = (
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,

@@ -6,6 +6,7 @@ use crate::errors;
 use crate::frame::{Frame, Root, now};
 use crate::interface::{Answer as Result_, Param, Way, table};
 use crate::layout::{self, read};
+use crate::own::string;
 use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
@@ -163,6 +164,9 @@ pub(crate) fn is_connection(frame: &Frame, c: u64) -> bool {
     frame.has_connection(c) || frame.walled.knows_or_shares(c, b'c')
 }
 
+/// So many bytes are copied for a function that reads them.
+const MOST: usize = 1 << 20;
+
 /// Where the port of a socket's address is.
 const ADDRESS_PORT: u64 = 24;
 
@@ -265,6 +269,15 @@ fn simple(
     Ok(call(a, b, c, d, e, f))
 }
 
+/// A copy of bytes that the module passes.
+fn bytes(frame: &Frame, from: u64, count: u64) -> Answer<Vec<u8>> {
+    let room = usize::try_from(count).ok().filter(|count| *count <= MOST);
+    let room = room.ok_or_else(|| format!("{count} bytes are too many"))?;
+    frame.walled.must_read(from, count)?;
+    // SAFETY: the module may read what it passes.
+    Ok(unsafe { std::slice::from_raw_parts(from as *const u8, room) }.to_vec())
+}
+
 /// Calls a function of the host with arguments that were looked at.
 pub(crate) fn checked(
     frame: &Frame,
@@ -278,6 +291,8 @@ pub(crate) fn checked(
     let mut passing = Passing::new(frame);
     // A count that says how much is written: which argument has it, its value, how many bytes it is, and where the module's is.
     let (mut kept, mut counted) = ([0; WIDE], None::<(usize, u64, u64, u64)>);
+    // What the function reads twice, no thread of the module changes meanwhile.
+    let mut copies: Vec<Vec<u8>> = Vec::new();
     let has_rings = params.iter().any(|param| param.is_ring()) || answer.is_ring();
     // Brigades first: a bucket may be the end of one.
     if has_rings {
@@ -364,7 +379,18 @@ pub(crate) fn checked(
                     }
                 }
             }
-            Param::Out(_) | Param::OutBy(..) | Param::OutAt(..) => {}
+            Param::Text | Param::In(..) if value != 0 => {
+                let copy = match *param {
+                    Param::In(by, scale) => {
+                        let count = arguments.get(by).copied().unwrap_or(0);
+                        bytes(frame, value, count.saturating_mul(scale))?
+                    }
+                    _ => [string(value)?, &[0]].concat(),
+                };
+                arguments[at] = copy.as_ptr() as u64;
+                copies.push(copy);
+            }
+            Param::Out(_) | Param::OutBy(..) | Param::OutAt(..) | Param::Text | Param::In(..) => {}
             Param::Callback(kind) => {
                 if value == 0 && !kind.may_be_null() {
                     return lacks(name, at, value, "function");

@@ -1,4 +1,4 @@
-//! Hashes are APR's. A module goes through a list of what a hash has, which is its own memory, so APR follows no place in a hash
+//! Hashes are APR's. A module goes through a list of what a hash has. The list is its own memory, so APR follows no place in a hash
 //! that has ended or was changed.
 //!
 //! ```text

@@ -164,50 +164,6 @@ pub(crate) extern "C" fn apr_file_read_full(file: u64, to: u64, bytes: u64, coun
     })
 }
 
-/// The memory is the module's as long as the pool lives.
-fn shared(name: &str, to: u64, pool: u64, make: impl FnOnce(usize, *mut u64) -> i32) -> u64 {
-    mediate(|frame| {
-        let walled = frame.walled;
-        walled.must_write(to, 8)?;
-        walled.pool(frame, pool)?;
-        let real = apr::symbol(name).ok_or("the server does not have it")?;
-        let mut made = 0u64;
-        let status = make(real, &mut made);
-        if status == 0 {
-            let get = |name: &str| -> Answer<u64> {
-                let get = apr::symbol(name).ok_or("the server does not have it")?;
-                // SAFETY: it is APR's function for what it has just made.
-                let get: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(get) };
-                Ok(get(made))
-            };
-            let (base, bytes) = (get("apr_shm_baseaddr_get")?, get("apr_shm_size_get")?);
-            walled.know(frame, Some(pool), made, b'h')?;
-            // It is mapped in pages, so the last word is whole.
-            walled.lend_block(frame, pool, base, bytes.next_multiple_of(8))?;
-            // SAFETY: the module may write there.
-            unsafe { (to as *mut u64).write(made) };
-        }
-        Ok(status as u32 as u64)
-    })
-}
-
-pub(crate) extern "C" fn apr_shm_create(to: u64, bytes: u64, file: u64, pool: u64) -> u64 {
-    shared("apr_shm_create", to, pool, |real, made| {
-        // SAFETY: it is APR's function, with a word of ours.
-        let real: extern "C" fn(*mut u64, u64, u64, u64) -> i32 =
-            unsafe { std::mem::transmute(real) };
-        real(made, bytes, file, pool)
-    })
-}
-
-pub(crate) extern "C" fn apr_shm_attach(to: u64, file: u64, pool: u64) -> u64 {
-    shared("apr_shm_attach", to, pool, |real, made| {
-        // SAFETY: it is APR's function, with a word of ours.
-        let real: extern "C" fn(*mut u64, u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
-        real(made, file, pool)
-    })
-}
-
 /// The word is read, and may be changed.
 pub(crate) extern "C" fn apr_global_mutex_child_init(at: u64, file: u64, pool: u64) -> u64 {
     mediate(|frame| {

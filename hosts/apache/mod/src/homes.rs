@@ -1,5 +1,5 @@
-//! Pools that modules have made, and calls that work with them. While a call works with a pool, or with something that lives in it,
-//! no module ends that pool or one above it, from any thread.
+//! Pools that modules have made, and calls that work with them. While a call works with something that lives in a pool, no thread
+//! of a module ends that pool or one above it.
 //!
 //! ```text
 //!   a pool of the core's

@@ -33,6 +33,10 @@ pub(crate) enum Param {
     /// As many as the number says that this argument points to, which has so many bytes.
     OutAt(usize, u64),
     OutObject(u8),
+    /// A string that the host reads, as a copy.
+    Text,
+    /// As many bytes that the host reads as this argument says, times so many; as a copy.
+    In(usize, u64),
     Callback(&'static Back),
     /// `ap_filter_flush` with the filter behind it, or null.
     Flush,
@@ -295,6 +299,9 @@ pub(crate) fn param(word: &str) -> Param {
         let (at, scale) = by.split_once('*').unwrap_or((by, "1"));
         return Param::OutBy(at.parse().unwrap_or(0), scale.parse().unwrap_or(1));
     }
+    if let Some((at, scale)) = word.strip_prefix("<*").and_then(|by| by.split_once('*')) {
+        return Param::In(at.parse().unwrap_or(0), scale.parse().unwrap_or(1));
+    }
     if let Some(bytes) = word.strip_prefix('w').and_then(|n| n.parse().ok()) {
         return Param::Out(bytes);
     }
@@ -304,6 +311,7 @@ pub(crate) fn param(word: &str) -> Param {
     let null = word.ends_with('?');
     match word.as_bytes().first() {
         None | Some(b'.' | b'$') => Param::Any,
+        Some(b'"') => Param::Text,
         Some(b'f') if word == "flush" => Param::Flush,
         Some(b'c') if word == "cmd" => Param::Command,
         Some(b'p') => Param::Pool,

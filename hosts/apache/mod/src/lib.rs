@@ -55,6 +55,7 @@ mod relocatable;
 mod report;
 mod rings;
 mod score;
+mod segments;
 mod shadows;
 mod slots;
 mod sources;

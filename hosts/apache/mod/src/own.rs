@@ -24,15 +24,15 @@ macro_rules! functions {
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
         addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, own, pages,
-        partners, patterns, pieces, pooled, pools, processes, relocatable, shadows, sources,
-        streams, timed, varbuf,
+        partners, patterns, pieces, pooled, pools, processes, relocatable, segments, shadows,
+        sources, streams, timed, varbuf,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         functions! {
             own: apr_palloc, apr_pstrdup, apr_pstrndup, apr_pstrmemdup, apr_pmemdup,
                 ap_str_tolower, ap_str_toupper, ap_content_type_tolower, ap_unescape_url, ap_unescape_url_keep2f,
-                ap_unescape_urlencoded, ap_no2slash, ap_getparents, ap_normalize_path, ap_make_dirstr_prefix, apr_strtok,
+                ap_unescape_urlencoded, ap_no2slash, ap_getparents, ap_normalize_path, ap_make_dirstr_prefix, ap_get_list_item, apr_strtok,
                 ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, apr_file_mktemp,
@@ -50,10 +50,11 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
                 ap_log_assert, ap_expr_parse, apr_poll;
             heap: apr_bucket_alloc, apr_bucket_free, ap_malloc, ap_escape_urlencoded_buffer, ap_parse_form_data,
-                apr_pstrcatv, apr_file_read_full, apr_shm_create, apr_shm_attach, apr_global_mutex_child_init,
+                apr_pstrcatv, apr_file_read_full, apr_global_mutex_child_init,
                 ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
                 apr_base64_decode, apr_base64_decode_binary;
             addresses: apr_sockaddr_ip_get, apr_socket_connect, apr_socket_recvfrom;
+            segments: apr_shm_create, apr_shm_attach, apr_shm_destroy;
             descriptors: sendmsg;
             errors: __errno_location;
             shadows: ap_create_request_config, ap_rgetline_core;
@@ -288,6 +289,31 @@ pub(crate) extern "C" fn apr_file_mktemp(to: u64, name: u64, flags: u64, pool: u
             unsafe { (to as *mut u64).write(made) };
         }
         Ok(status)
+    })
+}
+
+/// The next item of a list, whose place is moved behind it. httpd reads the item twice, so it gets a copy of the list.
+pub(crate) extern "C" fn ap_get_list_item(pool: u64, place: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        walled.pool(frame, pool)?;
+        walled.must_write(place, 8)?;
+        // SAFETY: the module may write, and so read, there.
+        let from = unsafe { read(place) };
+        let list = [string(from)?, &[0]].concat();
+        let (begin, mut next) = (list.as_ptr() as u64, list.as_ptr() as u64);
+        let real = apr::symbol("ap_get_list_item").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with a word and a string of ours. The pool lives.
+        let real: extern "C" fn(u64, *mut u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let item = real(pool, &mut next);
+        // SAFETY: the module may write there. httpd's strings end with a zero.
+        unsafe {
+            (place as *mut u64).write(from.wrapping_add(next.wrapping_sub(begin)));
+            match item {
+                0 => Ok(0),
+                item => walled.copy(frame, pool, apr::text(item)),
+            }
+        }
     })
 }
 

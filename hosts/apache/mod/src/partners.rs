@@ -53,10 +53,12 @@ impl Walled {
 
     /// Lets the module write a partner's block, as long as the block's pool lives.
     pub(crate) fn demand_shared(&'static self, at: u64) -> bool {
-        let Some(found) = self.shared().find_map(|other| other.block(at)) else {
-            return false;
-        };
-        self.borrow(found).is_ok()
+        match self.shared().find_map(|other| other.block(at)) {
+            Some(found) => self.borrow(found).is_ok(),
+            None => self.demand_segment(at, |owner| {
+                self.shared().any(|other| std::ptr::eq(other, owner))
+            }),
+        }
     }
 }
 

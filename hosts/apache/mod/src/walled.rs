@@ -1,7 +1,7 @@
 //! A module behind its wall: what it has from pools, and which objects of the host's it may pass.
 //!
 //! ```text
-//!   pool ── first use by a module ──► ledger: chunks of the module's arena, from which it allocates; large blocks of the pool;
+//!   pool ── first use by a module ──► ledger: chunks of the module's arena, from which it allocates;
 //!    │                                 fields of requests, its places in configurations; objects that it has made
 //!    └── cleared or destroyed ──► cleanup: all of the ledger is taken back
 //! ```

@@ -13,6 +13,7 @@
 #include "util_filter.h"
 #include "apr_reslist.h"
 #include "apr_hash.h"
+#include "apr_shm.h"
 #include "ap_mpm.h"
 #include <sys/socket.h>
 
@@ -418,11 +419,11 @@ static void forgeries(request_rec *r, const char *what)
         forged_request.headers_in = (apr_table_t *)forged;
         ap_run_http_scheme(&forged_request);
     }
-    if (!strcmp(what, "log-of-its-own"))
+    if (!strcmp(what, "piped-log"))
         apr_file_putc('a', ap_piped_log_write_fd((piped_log *)forged));
     if (!strcmp(what, "score-elsewhere"))
         ap_time_process_request((ap_sb_handle_t *)forged, START_PREQUEST);
-    if (!strcmp(what, "table-copied")) {
+    if (!strcmp(what, "copied-table")) {
         apr_array_header_t *head = (apr_array_header_t *)forged;
         head->nalloc = 1;
         head->nelts = 1 << 24;
@@ -439,6 +440,13 @@ static void forgeries(request_rec *r, const char *what)
         void *resource;
         again = 1;
         apr_reslist_acquire(resources, &resource);
+    }
+    if (!strcmp(what, "segment-ended")) {
+        apr_shm_t *segment;
+        apr_shm_create(&segment, 1 << 16, NULL, r->pool);
+        kept = apr_shm_baseaddr_get(segment);
+        apr_shm_destroy(segment);
+        kept[0] = 'A';
     }
     if (!strcmp(what, "name-of-others")) {
         apr_file_t *file;

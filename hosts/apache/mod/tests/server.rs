@@ -341,7 +341,7 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 76] = [
+const ATTACKS: [(&str, &str); 77] = [
     ("receive", "`conn_rec.pool`"),
     ("unopened", "is no file"),
     ("scoreboard", "Access of"),
@@ -357,11 +357,12 @@ const ATTACKS: [(&str, &str); 76] = [
     ("hash-called", "is no hash"),
     ("hash-laid-over", "is no hash"),
     ("request-of-its-own", "is no request"),
-    ("log-of-its-own", "is no piped log"),
+    ("piped-log", "is no piped log"),
     ("score-elsewhere", "is no place in the scoreboard"),
-    ("table-copied", "is no table"),
+    ("copied-table", "is no table"),
     ("directive", "is no state of a directive"),
     ("directive-pool", "is no pool that the module was given"),
+    ("segment-ended", "Access of"),
     ("name-of-others", "which the module may not write"),
     ("table-pool", "is a pool that a call works with"),
     ("table-part", "is a pool that a call works with"),
@@ -606,7 +607,7 @@ fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
         "type",
         "hash-called",
         "request-of-its-own",
-        "log-of-its-own",
+        "piped-log",
         "score-elsewhere",
         "directive",
     ] {

@@ -38,7 +38,7 @@ impl Piece {
     }
 }
 impl Walled {
-    /// Parts that the module may write of a structure at an address, each with where it is, and the pool that it lives as long as.
+    /// Parts that the module may write of a structure at an address, each with where it is; and the pool that it goes with.
     ///
     /// # Safety
     /// The structure is the core's, of this kind.

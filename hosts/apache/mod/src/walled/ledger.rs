@@ -11,7 +11,7 @@ use crate::rings;
 use mullion_word_runtime::Granted;
 use std::sync::Mutex;
 
-/// Pieces of this size and less come from chunks. Larger ones are the pool's own, and are granted each for itself.
+/// Pieces of this size and less come from chunks with others. A larger one has a chunk of its own, and is granted for itself.
 const SMALL: u64 = 2 << 10;
 
 /// What a module has of one pool.
@@ -101,6 +101,8 @@ pub(super) struct State {
     /// Kinds of objects, and the pool that each lives as long as, or 0.
     pub(super) objects: Map<(u8, u64)>,
     arena: Arena,
+    /// Large blocks, each granted for itself.
+    blocks: Arena,
     /// Emptied ones, whose lists have room already.
     spare: Vec<Ledger>,
     /// In all ledgers.
@@ -193,8 +195,10 @@ impl Walled {
     pub(crate) fn block(&self, at: u64) -> Option<(u64, u64, u64)> {
         let state = lock(&self.state);
         state.ledgers.iter().find_map(|(pool, ledger)| {
-            let all = ledger.chunks.iter().chain(&ledger.blocks);
-            let mut all = all.filter(|(start, bytes)| at.wrapping_sub(*start) < *bytes);
+            let mut all = ledger
+                .chunks
+                .iter()
+                .filter(|(start, bytes)| at.wrapping_sub(*start) < *bytes);
             all.next().map(|(start, bytes)| (*pool, *start, *bytes))
         })
     }
@@ -264,6 +268,9 @@ impl Walled {
         for (at, bytes) in &ledger.chunks {
             state.arena.give(*at, *bytes);
         }
+        for (at, bytes) in &ledger.blocks {
+            state.blocks.give(*at, *bytes);
+        }
         for object in &ledger.objects {
             // It may be known anew since, by another pool.
             if state
@@ -308,6 +315,7 @@ impl Walled {
             let State {
                 ledgers,
                 arena,
+                blocks,
                 bytes: used,
                 ..
             } = state;
@@ -323,13 +331,12 @@ impl Walled {
                 ));
             }
             if bytes > SMALL {
-                // SAFETY: the pool lives, as it has a ledger.
-                let at = unsafe { apr::apr_palloc(pool, bytes) };
+                let (at, size) = blocks.place(self.memory, bytes)?;
+                ledger.blocks.push((at, size));
+                ledger.bytes += size;
+                *used += size;
                 let granted = self.grant(at, bytes)?;
                 ledger.lend(self, pool, granted);
-                ledger.blocks.push((at, bytes));
-                ledger.bytes += bytes;
-                *used += bytes;
                 return Ok(at);
             }
             let wanted = (2 * ledger.chunks.last().map_or(0, |chunk| chunk.1)).max(bytes);
@@ -376,25 +383,6 @@ impl Walled {
                 .lend(self, pool, granted);
             Ok(())
         })
-    }
-
-    /// The same for a block that partners may write, too.
-    pub(crate) fn lend_block(
-        &'static self,
-        frame: &Frame,
-        pool: u64,
-        at: u64,
-        bytes: u64,
-    ) -> Answer<()> {
-        self.lend(frame, pool, at, bytes)?;
-        let mut state = lock(&self.state);
-        state
-            .ledgers
-            .entry(pool)
-            .or_default()
-            .blocks
-            .push((at, bytes));
-        Ok(())
     }
 
     /// Until it is dropped.

@@ -26,11 +26,17 @@ impl Walled {
                 acquired.push((object, crate::backends::here()));
                 self.deeds.add(deeds::BACKENDS);
             }
-            let home = pool.unwrap_or(0);
-            let before = state.objects.insert(object, (kind, home));
-            if before.is_none_or(|(_, before)| before != home)
-                && let Some(ledger) = state.ledgers.get_mut(&home)
+            // What is known keeps the pool that it was made in.
+            if state
+                .objects
+                .get(&object)
+                .is_some_and(|(known, _)| *known == kind)
             {
+                return Ok(());
+            }
+            let home = pool.unwrap_or(0);
+            state.objects.insert(object, (kind, home));
+            if let Some(ledger) = state.ledgers.get_mut(&home) {
                 ledger.objects.push(object);
             }
             Ok(())

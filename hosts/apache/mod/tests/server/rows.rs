@@ -100,7 +100,8 @@ pub(crate) fn each_structure_is_looked_at() {
         let Some(name) = words.next().filter(|name| name.starts_with("ap")) else {
             continue;
         };
-        let words: Vec<&str> = words.take_while(|word| *word != "=").collect();
+        let (words, is_text) = (words.collect::<Vec<_>>(), line.ends_with("= str"));
+        let words: Vec<&str> = words.into_iter().take_while(|word| *word != "=").collect();
         let is_own = words
             .iter()
             .any(|word| word.starts_with('!') || *word == "^");
@@ -116,10 +117,20 @@ pub(crate) fn each_structure_is_looked_at() {
         for parameter in parameters {
             let at = next;
             next += words_of(parameter);
+            let is_string = parameter.starts_with("const char *");
+            assert!(
+                !(is_text && is_string && !parameter.contains("**") && words[at] == "."),
+                "{name}: {parameter} may be read twice"
+            );
             let Some(kind) = structure(parameter) else {
                 continue;
             };
-            if words.get(at).is_some_and(|word| *word != ".") {
+            // A count that says how much is written is looked at with that.
+            let counts = [format!("w@{at}"), format!("w@@{at}")];
+            let is_count = words
+                .iter()
+                .any(|word| counts.iter().any(|count| count == word));
+            if is_count || words.get(at).is_some_and(|word| *word != ".") {
                 continue;
             }
             assert!(
