@@ -1,7 +1,7 @@
 //! Memory for what a module allocates from pools: reserved once, granted to the module in steps, and given out in chunks. A chunk
 //! that comes back with its pool goes to the next pool of the same module. So a request grants nothing and takes nothing back.
-//! A large block has a chunk of its own, which is granted as long as its pool lives. None of it is ever the core's: a function of the
-//! host that still writes there when another thread of the module ends the pool writes into memory of the module.
+//! A large block has a chunk of its own, which is granted as long as its pool lives. None of it is ever the core's. So a function
+//! of the host may still write there when another thread ends the pool.
 //!
 //! Nobody but the module and the core, which reads what the module has made, has anything there. A module that uses a freed chunk
 //! changes its own memory.

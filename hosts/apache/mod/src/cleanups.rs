@@ -30,13 +30,13 @@ fn call(function: u64, data: u64, pool: u64) -> u64 {
 }
 
 extern "C" fn plain(node: u64) -> i32 {
-    // SAFETY: `register` has put it into the pool's memory, which goes behind this.
+    // SAFETY: `node` has put it into the pool's memory, which goes behind this.
     let node = unsafe { &*(node as *const Node) };
     call(node.plain, node.data, node.pool) as i32
 }
 
 extern "C" fn child(node: u64) -> i32 {
-    // SAFETY: as in `plain`.
+    // SAFETY: `node` has put it into the memory of the pool, which lives in the child.
     let node = unsafe { &*(node as *const Node) };
     call(node.child, node.data, node.pool) as i32
 }

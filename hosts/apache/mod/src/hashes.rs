@@ -96,7 +96,7 @@ fn entry(frame: &Frame, list: u64) -> Answer<[u64; 3]> {
         .and_then(|bytes| bytes.checked_add(list + HEAD));
     let at = at.ok_or("a place that no hash has")?;
     frame.walled.must_write(at, ENTRY)?;
-    // SAFETY: as above.
+    // SAFETY: the module may write, and so read, all of the entry.
     Ok(unsafe { (at as *const [u64; 3]).read() })
 }
 

@@ -14,6 +14,9 @@ use std::sync::Mutex;
 /// Pieces of this size and less come from chunks with others. A larger one has a chunk of its own, and is granted for itself.
 const SMALL: u64 = 2 << 10;
 
+/// So many bytes behind a large block are never granted: a module that writes behind its block does not reach the next one.
+const GAP: u64 = 64;
+
 /// What a module has of one pool.
 #[derive(Default)]
 pub(super) struct Ledger {
@@ -331,10 +334,10 @@ impl Walled {
                 ));
             }
             if bytes > SMALL {
-                let (at, size) = blocks.place(self.memory, bytes)?;
+                let (at, size) = blocks.place(self.memory, bytes + GAP)?;
                 ledger.blocks.push((at, size));
-                ledger.bytes += size;
-                *used += size;
+                ledger.bytes += bytes;
+                *used += bytes;
                 let granted = self.grant(at, bytes)?;
                 ledger.lend(self, pool, granted);
                 return Ok(at);

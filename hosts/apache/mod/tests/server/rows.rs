@@ -79,10 +79,8 @@ fn prototypes() -> BTreeMap<String, Vec<String>> {
 /// The structure that a parameter points to.
 fn structure(parameter: &str) -> Option<&str> {
     let (kind, _) = parameter.split_once('*')?;
-    let words = kind.split_ascii_whitespace();
-    let kind = words
-        .filter(|word| !matches!(*word, "const" | "struct" | "volatile" | "unsigned"))
-        .next_back()?;
+    let is_kind = |word: &&str| !matches!(*word, "const" | "struct" | "volatile" | "unsigned");
+    let kind = kind.split_whitespace().rfind(is_kind)?;
     (!matches!(kind, "char" | "void" | "int")).then_some(kind)
 }
 
