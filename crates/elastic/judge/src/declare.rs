@@ -51,7 +51,7 @@ impl Judge<'_> {
                     self.qualifier(qualifier, &mut found)
                 }
                 DeclarationSpecifier::Function(function) => match function.node {
-                    // Whether code is copied to its callers is the compiler's to say.
+                    // It means nothing without a body: see `is_inline`.
                     FunctionSpecifier::Inline => {}
                     FunctionSpecifier::Noreturn => self.refuse(at, Rule::Attributes, "`_Noreturn`"),
                 },

@@ -350,8 +350,14 @@ impl Judge<'_> {
         }
         let line = self.line(function.span);
         let declared = format!("{text}({})", parameters.join(", "));
+        // The author's wish: gcc copies more to callers that way, and then often computes with vectors.
+        let inline = if is_inline(&node.specifiers) {
+            "inline "
+        } else {
+            ""
+        };
         let head = format!(
-            "{line}static {}",
+            "{line}static {inline}{}",
             self.written(name.span, &ty.result, &declared)
         );
         let body = match &node.statement.node {
@@ -672,4 +678,12 @@ fn parameters_of(declarator: &Node<Declarator>) -> &[Node<ParameterDeclaration>]
         _ => None,
     });
     functions.unwrap_or_default()
+}
+
+/// Whether a definition says `inline`.
+fn is_inline(specifiers: &[Node<DeclarationSpecifier>]) -> bool {
+    specifiers.iter().any(|specifier| match &specifier.node {
+        DeclarationSpecifier::Function(function) => function.node == FunctionSpecifier::Inline,
+        _ => false,
+    })
 }

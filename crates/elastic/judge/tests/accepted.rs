@@ -86,3 +86,22 @@ fn each_program_is_accepted_and_does_what_its_source_does() {
         wrong.join("\n")
     );
 }
+
+#[test]
+fn the_author_s_inline_reaches_the_compiler() {
+    let mut all = cases("accepted.txt").into_iter();
+    let mut case = all
+        .find(|case| case.name == "inline-function")
+        .expect("a case");
+    case.table.push_str("\nentries = [\"main\"]");
+    let directory = tempfile::tempdir().expect("a directory");
+    let judged = judged(directory.path(), &case).expect("an accepted program");
+    let heads: Vec<_> = judged.text.lines().collect();
+    let of = |name: &str| {
+        heads
+            .iter()
+            .find(|line| line.contains(name) && line.contains('{'))
+    };
+    assert!(of("four").is_some_and(|head| head.starts_with("static inline int ")));
+    assert!(of("main").is_some_and(|head| !head.contains("inline")));
+}
