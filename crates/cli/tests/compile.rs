@@ -275,7 +275,7 @@ fn nothing_else_makes_an_image_of_a_type_with_a_language() {
 fn files_of_others_are_not_read_into_a_program() {
     let office = office();
     fs::create_dir(office.at("own")).expect("room");
-    fs::write(office.at("secret.h"), "int secret = 42;\n").expect("room");
+    fs::write(office.at("secret.h"), "int secret = 4093082899;\n").expect("room");
     fs::write(
         office.at("own/x.c"),
         "#include \"../secret.h\"\nint main(void) { return secret; }\n",
@@ -289,7 +289,7 @@ fn files_of_others_are_not_read_into_a_program() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.contains("error[includes]") && !said.contains("42"),
+        said.contains("error[includes]") && !said.contains("4093082899"),
         "{said}"
     );
 }
