@@ -12,24 +12,27 @@ static void put(struct packets_frame *to, uint32_t at, uint32_t byte)
 	to->bytes[at + 1] = hamming_codes[byte >> 4 & 15];
 }
 
-/* Codes a part of the payload, from its end: so that it can be done in its place. Eight bytes at a time. */
+/* Codes a part of the payload, from its end: so that it can be done in its place. Eight bytes at a time. Numbers are
+ * compared so that gcc sees that no place lies beyond the room: in elastic C each access is checked otherwise. */
 static void code(struct packets_frame *to, const struct packets_frame *from, uint32_t begin, uint32_t length, uint32_t part, uint32_t parts)
 {
-	uint32_t payload = from->payload, at = payload + 2 * FEC_HEAD, i = length;
+	uint32_t payload = from->payload, i = length;
 
+	if (payload > PACKETS_ROOM - 4 * FEC_PART || begin > (FEC_PARTS - 1) * FEC_PART || length > FEC_PART)
+		return;
 	for (; i % 8 != 0; i--)
-		put(to, at + 2 * (i - 1), from->bytes[payload + begin + i - 1]);
-	for (; i != 0; i -= 8) {
+		put(to, payload + 2 * FEC_HEAD + 2 * i - 2, from->bytes[payload + begin + i - 1]);
+	for (; i >= 8; i -= 8) {
 		uint64_t eight = packets_eight(from, payload + begin + i - 8);
 
-		packets_put_eight(to, at + 2 * i - 8, hamming_code(eight >> 32));
-		packets_put_eight(to, at + 2 * i - 16, hamming_code(eight & 0xffffffff));
+		packets_put_eight(to, payload + 2 * FEC_HEAD + 2 * i - 8, hamming_code(eight >> 32));
+		packets_put_eight(to, payload + 2 * FEC_HEAD + 2 * i - 16, hamming_code(eight & 0xffffffff));
 	}
 	put(to, payload, FEC_MAGIC);
 	put(to, payload + 2, next_id);
 	put(to, payload + 4, next_id >> 8);
 	put(to, payload + 6, part << 4 | parts);
-	to->end = at + 2 * length;
+	to->end = payload + 2 * FEC_HEAD + 2 * length;
 	to->length = to->end;
 }
 

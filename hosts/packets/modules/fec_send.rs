@@ -11,6 +11,10 @@ const PART: u32 = 732;
 const PARTS: u32 = 3;
 /// The last place where a payload may begin.
 const LAST: u32 = 16384 - 4 * PART;
+/// The last places where eight bytes, and the codes of eight bytes, may begin. Places are compared with them so that the
+/// compiler sees that none lies beyond the room: each access is checked otherwise, and nothing is computed with vectors.
+const LAST_EIGHT: u32 = 16384 - 8;
+const LAST_CODES: u32 = 16384 - 16;
 const CODED_HEAD: u32 = 2 * HEAD;
 const TWO_PARTS: u32 = 2 * PART;
 const MOST: u32 = PARTS * PART;
@@ -52,7 +56,7 @@ fn part(to: &mut Frame, from: &Frame, begin: u32, length: u32) {
     let mut at = from.payload().wrapping_add(begin);
     let mut put_at = from.payload().wrapping_add(CODED_HEAD);
     let end = at.wrapping_add(length);
-    while at.wrapping_add(8) <= end {
+    while at <= LAST_EIGHT && put_at <= LAST_CODES && at.wrapping_add(8) <= end {
         let eight = from.eight(at);
         to.put_eight(put_at, code(eight & 0xffff_ffff));
         to.put_eight(put_at.wrapping_add(8), code(eight >> 32));
@@ -76,12 +80,18 @@ fn own(frame: &mut Frame, length: u32) {
         let byte = frame.byte(payload.wrapping_add(left)) as u32;
         put(frame, coded.wrapping_add(left.wrapping_mul(2)), byte);
     }
+    let mut at = payload.wrapping_add(left);
+    let mut put_at = coded.wrapping_add(left.wrapping_mul(2));
     while left != 0 {
         left = left.wrapping_sub(8);
-        let eight = frame.eight(payload.wrapping_add(left));
-        let at = coded.wrapping_add(left.wrapping_mul(2));
-        frame.put_eight(at.wrapping_add(8), code(eight >> 32));
-        frame.put_eight(at, code(eight & 0xffff_ffff));
+        at = at.wrapping_sub(8);
+        put_at = put_at.wrapping_sub(16);
+        if at > LAST_EIGHT || put_at > LAST_CODES {
+            return;
+        }
+        let eight = frame.eight(at);
+        frame.put_eight(put_at, code(eight & 0xffff_ffff));
+        frame.put_eight(put_at.wrapping_add(8), code(eight >> 32));
     }
 }
 

@@ -9,7 +9,7 @@ static const uint8_t hamming_codes[16] = {
 };
 
 /* The codes of four bytes, eight at once: a nibble in each byte, and each parity by shifts of all of them. */
-static uint64_t hamming_code(uint64_t four)
+static inline uint64_t hamming_code(uint64_t four)
 {
 	uint64_t all, near, one = 0x0101010101010101;
 
