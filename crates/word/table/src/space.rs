@@ -274,7 +274,7 @@ impl Space {
     #[inline(always)]
     pub(crate) fn fill(&self, first: u64, end: u64, number: u16) -> u64 {
         let group = first / 4;
-        let is_open = first < CLOSED.start || (CLOSED.end <= first && first < WORDS);
+        let is_open = first < CLOSED.start || (CLOSED.end..WORDS).contains(&first);
         // Most pieces are small, and lie in one group, of which all words have a shadow or none has.
         if (end - 1) / 4 == group && is_open {
             self.clear_line(first / WORDS_OF_LINE);
