@@ -386,7 +386,7 @@ impl Outline {
         self.relocations.iter(self)
     }
 
-    /// Those of [`Image::relocations`] that have an addend in the file's table (`DT_RELA`): they
+    /// Those of [`relocations`](Self::relocations) that have an addend in the file's table (`DT_RELA`): they
     /// take a third of the table's length.
     pub fn explicit_relocations(&self) -> impl Iterator<Item = dynamic::Relocation> + '_ {
         self.relocations.explicit(self)

@@ -651,7 +651,7 @@ mod tests {
         let (_alone, space) = reserve();
         // The shadow of this word would be the map's bytes for the first numbers.
         let word = u64::from(OWN_FIRST) * MAP_STRIDE / 2;
-        assert!(CLOSED.contains(&word) && word % 4 == 0);
+        assert!(CLOSED.contains(&word) && word.is_multiple_of(4));
         for end in [word + 2, word + 20, word + 200] {
             assert_eq!(space.fill(word, end, 0x0303), end - word);
             let all = (0..16).map(|number| space.access(OWN_FIRST, number));
