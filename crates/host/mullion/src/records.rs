@@ -25,8 +25,8 @@ pub fn snapshot() -> SupervisorState {
 }
 
 /// What [`snapshot`] shows, in a supervisor of its own, which enforces nothing. Whoever has domains of another kind in
-/// this process enters them there, so that one picture and one audit (`Supervisor::check`, a feature of that crate) have
-/// them all.
+/// this process enters them there, so that one picture has them all. So has one audit: `Supervisor::check`, a feature of
+/// that crate.
 #[must_use]
 pub fn records() -> Records<PageTables> {
     let mut records = Records::new(mullion_runtime::supervisor());
