@@ -90,7 +90,32 @@ fn a_driver_that_begins_and_leaves_a_lock_closed_is_gone(machine: &Machine<'_>, 
     );
 }
 
-/// What the kernel follows of a device's structure is not the driver's to change.
+/// `dummy` with a line more when it sends: by the name of its folder, the line, and what stops it.
+fn is_stopped_and_loaded_again(
+    machine: &Machine<'_>,
+    folder: &Path,
+    (name, harm, caught): (&str, &str, &str),
+) {
+    let folder = folder.join(name);
+    fs::create_dir_all(&folder).expect("a folder");
+    let mut source = |source: &str| changed(source, harm, &folder);
+    let work = work("net dummy0 4\nrest more\nshow /proc/sys/kernel/ostype\n");
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, &folder, &mut source);
+    walled.expect("modules");
+    let said = machine.boot(&work, Instead::Walled(&folder, &library()));
+    let said = said.expect("a boot");
+    expect(
+        &said,
+        &[
+            caught,
+            "mullion: dummy is loaded again",
+            ": Linux",
+            "init: ends",
+        ],
+    );
+}
+
+/// A driver does not change the fields of a device's structure that the kernel follows.
 fn a_device_that_is_registered_stays_as_it_is(machine: &Machine<'_>, folder: &Path) {
     let harms = [
         ("queues", "dev->_tx = NULL;", "Access in dummy_xmit"),
@@ -100,24 +125,8 @@ fn a_device_that_is_registered_stays_as_it_is(machine: &Machine<'_>, folder: &Pa
             "Access in dummy_xmit",
         ),
     ];
-    for (name, harm, caught) in harms {
-        let folder = folder.join(name);
-        fs::create_dir_all(&folder).expect("a folder");
-        let mut source = |source: &str| changed(source, harm, &folder);
-        let work = work("net dummy0 4\nrest more\nshow /proc/sys/kernel/ostype\n");
-        let walled = machine.wall(&work.modules, Protection::ReadWrite, &folder, &mut source);
-        walled.expect("modules");
-        let said = machine.boot(&work, Instead::Walled(&folder, &library()));
-        let said = said.expect("a boot");
-        expect(
-            &said,
-            &[
-                caught,
-                "mullion: dummy is loaded again",
-                ": Linux",
-                "init: ends",
-            ],
-        );
+    for harm in harms {
+        is_stopped_and_loaded_again(machine, folder, harm);
     }
 }
 
@@ -319,24 +328,8 @@ fn a_packet_is_the_driver_s_until_it_is_freed(machine: &Machine<'_>, folder: &Pa
             "is not lent to the module",
         ),
     ];
-    for (name, harm, caught) in harms {
-        let folder = folder.join(name);
-        fs::create_dir_all(&folder).expect("a folder");
-        let mut source = |source: &str| changed(source, harm, &folder);
-        let work = work("net dummy0 4\nrest more\nshow /proc/sys/kernel/ostype\n");
-        let walled = machine.wall(&work.modules, Protection::ReadWrite, &folder, &mut source);
-        walled.expect("modules");
-        let said = machine.boot(&work, Instead::Walled(&folder, &library()));
-        let said = said.expect("a boot");
-        expect(
-            &said,
-            &[
-                caught,
-                "mullion: dummy is loaded again",
-                ": Linux",
-                "init: ends",
-            ],
-        );
+    for harm in harms {
+        is_stopped_and_loaded_again(machine, folder, harm);
     }
 }
 
