@@ -100,7 +100,7 @@ fn no_trusted_crate_reads_debug_information() {
     }
 }
 
-/// What the feature `check` adds is counted as tests are. So only what is built for tests has it.
+/// Code behind the feature `check` is counted as tests are. So only tests may switch it on.
 #[test]
 fn only_tests_have_the_feature_check() {
     let mut manifests = vec![root().join("Cargo.toml")];

@@ -1,8 +1,8 @@
-//! Who puts a decision into words, and says what is worth asking.
+//! The part that puts a decision into words, and says which questions are worth asking.
 //!
 //! The decision is made first, and [`Words`] are for people alone: an implementation sees all that it rests on, and
 //! gives texts. It has no reference through which it could change anything but what is left of the request's budget.
-//! What it finds worth asking is asked, and decided as any other question.
+//! Its questions are decided as any others.
 
 use crate::decide::Decision;
 use crate::key::PublicKey;

@@ -246,7 +246,7 @@ fn whatever_is_found_no_more_is_given_than_is_granted() {
     // No import that the type does not have.
     let found = said(&all, 1024, &["exec", "log", "now"]);
     assert_eq!(found, (mega, time, names(&["log", "now"])));
-    // What is not granted is not given, nor a part of it.
+    // Nothing is given of a request that is not granted.
     let nothing = (Some(0), Some(0), names(&[]));
     assert_eq!(said(&all, 1025, &["log"]), nothing);
     assert_eq!(said(&some, 1024, &["log", "now"]), nothing);

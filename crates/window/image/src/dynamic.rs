@@ -77,7 +77,7 @@ impl Tables {
     pub(crate) fn iter<'a>(&'a self, image: &'a Outline) -> impl Iterator<Item = Relocation> + 'a {
         let packed = self.packed(image).map(|offset| Relocation {
             offset,
-            // What lies behind a segment's content in the file is zero.
+            // Memory behind a segment's content in the file is zero.
             addend: image
                 .at(offset, 8)
                 .and_then(|bytes| read_u64(bytes, 0))

@@ -65,8 +65,8 @@ impl Permission {
 pub struct Segment {
     /// Offset in the window: a multiple of the page size, from 0x20000 on.
     pub offset: u64,
-    /// Length in the window, in bytes, not rounded to pages. What is longer
-    /// than the content is filled with zeros (code: never longer).
+    /// Length in the window, in bytes, not rounded to pages. The part
+    /// behind the content is filled with zeros. Code has no such part.
     pub size: u64,
     /// What the memory is for.
     pub permission: Permission,

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use std::ops::Range;
 
-    /// What is said of a good file, and the rule that refuses it when `change` has been at it.
+    /// The rule that refuses the outline of a good file when `change` has been at it.
     fn refused(change: impl FnOnce(&mut Outline)) -> Option<Rule> {
         let built = build::build(&[0xc3], abi::Protection::ReadWriteCall);
         let bytes: Arc<[u8]> = built.bytes.into();

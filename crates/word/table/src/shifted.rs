@@ -7,8 +7,8 @@ use mullion_supervisor::{DomainId, HoldingNumber};
 pub(crate) struct Shifted {
     pub(crate) off: HoldingNumber,
     pub(crate) on: HoldingNumber,
-    /// Who loses the first words, and gets the others: it is waited for. The two holdings differ in its grant alone, so they
-    /// say who it is.
+    /// It loses the first words, and gets the others. It is waited for. The two holdings differ in its grant alone, so they
+    /// say which domain it is.
     pub(crate) domain: DomainId,
     /// What both get.
     pub(crate) numbers: (u16, u16),

@@ -284,7 +284,7 @@ variadic! {
     };
 }
 
-/// What a table has, or has for a key. The module's function may change the table while it is told of it, so APR has gone through
+/// All entries of a table, or those of a key. The module's function may change the table while it is told of it, so APR has gone through
 /// the table before.
 fn entries(table: u64, key: u64) -> Vec<[u64; 2]> {
     extern "C" fn note(to: u64, key: u64, value: u64) -> i32 {

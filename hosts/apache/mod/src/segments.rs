@@ -1,5 +1,5 @@
-//! Memory that processes share, by `apr_shm_create`. It is unmapped when its pool goes, or before by the module. What was granted of
-//! it is taken back in front of that: the next mapping at these addresses may be the core's.
+//! Memory that processes share, by `apr_shm_create`. It is unmapped when its pool goes, or before by the module. Rights to
+//! it are taken back in front of that: the next mapping at these addresses may be the core's.
 
 use crate::apr;
 use crate::call::mediate;

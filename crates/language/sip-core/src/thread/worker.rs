@@ -24,7 +24,7 @@ use crate::waiter::Waiter;
 /// does no harm.
 pub(super) const INTERRUPT: i32 = libc::SIGURG;
 
-/// A worker. What is up to `threads`, but for each `Cell`, is for every OS thread. The rest is reached through
+/// A worker. Every OS thread may use the fields up to `threads`, but for each `Cell`. The rest is reached through
 /// `here::worker`, which only its own OS thread gets.
 #[allow(missing_debug_implementations)]
 pub struct Worker {
