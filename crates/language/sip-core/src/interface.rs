@@ -24,7 +24,8 @@ use crate::table::{Table, Zeroed};
 use crate::thread::here;
 use crate::thread::slot::Thread;
 use crate::thread::watch;
-use crate::thread::worker::{self, Worker};
+use crate::thread::worker::Worker;
+use crate::thread::workers::{self, Workers};
 use crate::wait::{self, Waiter};
 use crate::{heap, thread};
 
@@ -141,8 +142,8 @@ impl Core {
     }
 
     /// All workers; none before the start.
-    pub fn workers(self) -> &'static [Worker] {
-        worker::all()
+    pub fn workers(self) -> Workers {
+        workers::all()
     }
 
     /// Starts the workers: see `Host::start`. What crates above need is reserved in `prepare`; `parts` are their hooks.

@@ -60,4 +60,5 @@ pub use state::CoreState;
 pub use system::FutexWait;
 pub use table::{Table, Zeroed};
 pub use thread::inbox::Bed;
-pub use thread::worker::{Events, Worker};
+pub use thread::worker::{Events, SharedWorker, Worker};
+pub use thread::workers::Workers;

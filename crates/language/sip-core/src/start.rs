@@ -9,7 +9,7 @@ use thiserror::Error;
 #[cfg(not(feature = "separate"))]
 use crate::decide::{self, DecideError, Decider};
 use crate::hooks::{self, Hooks};
-use crate::thread::{schedule, signals, stacks, watch, worker};
+use crate::thread::{schedule, signals, stacks, watch, workers};
 use crate::{heap, process, system};
 
 /// Why no worker runs.
@@ -30,7 +30,7 @@ fn starting() -> MutexGuard<'static, ()> {
 #[cfg(not(feature = "separate"))]
 pub(crate) fn decided_by(decider: Box<dyn Decider>) -> Result<(), DecideError> {
     let _no_start = starting();
-    if !worker::all().is_empty() {
+    if !workers::all().is_empty() {
         return Err(DecideError::Started);
     }
     decide::set(decider)
@@ -43,11 +43,11 @@ pub(crate) fn start(
     prepare: impl FnOnce() -> io::Result<()>,
     parts: &[Hooks],
 ) -> Result<(), StartError> {
-    if !worker::all().is_empty() {
+    if !workers::all().is_empty() {
         return Ok(());
     }
     let _one = starting();
-    if !worker::all().is_empty() {
+    if !workers::all().is_empty() {
         return Ok(());
     }
     if let Some(mappings) = system::most_mappings() {

@@ -13,7 +13,8 @@ use crate::process::{self, Process, Tree};
 use crate::table::Table;
 use crate::thread::here::{self, Here};
 use crate::thread::slot::Thread;
-use crate::thread::worker::{self, Worker};
+use crate::thread::worker::{SharedWorker, Worker};
+use crate::thread::workers::{self, Published};
 use crate::thread::{Room, stacks};
 use crate::wait::{self, HostThreads};
 use crate::{decide, hooks, locals};
@@ -25,7 +26,7 @@ pub struct CoreState {
     here: fn() -> usize,
     /// The system's own functions of thread-locals, by which libraries reach theirs outside of processes.
     system_locals: &'static SystemLocals,
-    workers: &'static OnceLock<Box<[Worker]>>,
+    workers: &'static OnceLock<Published>,
     next_home: &'static AtomicUsize,
     processes: &'static OnceLock<Table<Process, { process::PLACES }>>,
     tree: &'static Mutex<Tree>,
@@ -41,7 +42,7 @@ pub struct CoreState {
 pub(crate) static OWN: CoreState = CoreState {
     here: here::distance,
     system_locals: &locals::OWN,
-    workers: &worker::OWN,
+    workers: &workers::OWN,
     next_home: &process::spawn::OWN,
     processes: &process::record::OWN,
     tree: &process::tree::OWN,
@@ -57,7 +58,7 @@ pub(crate) static OWN: CoreState = CoreState {
 #[cfg(feature = "separate")]
 pub(crate) fn attach(host: &'static CoreState) {
     locals::attach(host.system_locals);
-    worker::attach(host.workers);
+    workers::attach(host.workers);
     process::spawn::attach(host.next_home);
     process::record::attach(host.processes);
     process::tree::attach(host.tree);
@@ -88,7 +89,7 @@ macro_rules! places {
 /// is the same, unless somebody has asked the compiler for something unusual.
 pub(crate) const fn layout() -> Digest {
     let hasher: Hasher = sizes!(Digest::new(); CoreState, Here, SystemLocals, Registered, Room, decide::State, Process, Tree, process::Exit, process::Limits, process::Rights,
-        Worker, Thread, Heap, heap::State, Teardown, HostThreads);
+        SharedWorker, Worker, Thread, Heap, heap::State, Teardown, HostThreads);
     let hasher = places!(hasher; CoreState: here, system_locals, workers, next_home, processes, tree, hooks, teardown, stacks,
         host_threads, decider, heaps);
     let hasher = places!(hasher; Thread: slot, state, token, process, heap, fiber, locals, deadline, next, previous);

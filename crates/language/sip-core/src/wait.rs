@@ -15,7 +15,7 @@ use host::HostThread;
 pub(crate) use host::HostThreads;
 
 use crate::critical::critical;
-use crate::thread::{here, worker};
+use crate::thread::{here, workers};
 
 pub(crate) mod host;
 
@@ -83,7 +83,7 @@ fn unpark_from_afar(waiter: Waiter) {
     let _whole = critical();
     if waiter.worker() == HOST {
         host::unpark(waiter);
-    } else if let Some(worker) = worker::all().get(waiter.worker() as usize) {
+    } else if let Some(worker) = workers::all().get(waiter.worker() as usize) {
         worker.unpark_from_afar(waiter);
     }
 }

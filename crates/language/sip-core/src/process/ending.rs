@@ -7,7 +7,8 @@ use crate::decide;
 use crate::hooks;
 use crate::owners;
 use crate::thread::here;
-use crate::thread::worker::{self, Request, Worker};
+use crate::thread::worker::{Request, SharedWorker, Worker};
+use crate::thread::workers;
 use crate::wait;
 
 /// On the home worker: the end that was asked for.
@@ -60,8 +61,8 @@ fn orphan(tree: &mut tree::Tree, index: u32) {
     end(index);
 }
 
-fn home_of(process: &Process) -> Option<&'static Worker> {
-    worker::all().get(usize::from(process.home()))
+fn home_of(process: &Process) -> Option<&'static SharedWorker> {
+    workers::all().get(usize::from(process.home()))
 }
 
 /// Has a living process ended. The caller holds the tree.

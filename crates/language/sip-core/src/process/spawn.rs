@@ -20,7 +20,8 @@ use crate::refused::Refused;
 use crate::thread::fiber::NewFiber;
 use crate::thread::here;
 use crate::thread::stacks::{Stack, ThreadError};
-use crate::thread::worker::{self, Request, Worker};
+use crate::thread::worker::{Request, SharedWorker, Worker};
+use crate::thread::workers;
 
 /// On which worker a process lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -132,12 +133,12 @@ pub(crate) fn spawn<F: First>(
     node.name = name;
     node.limits = options.limits;
     node.rights = rights;
-    if here.is_none_or(|here| here.index() != home.index()) {
+    let Some(home) = here.filter(|here| here.index() == home.index()) else {
         node.first = Some(Box::new(first));
         drop(tree);
         home.ask(Request::Start(index));
         return Ok(Child::new(owner));
-    }
+    };
     let stack = match home.stack_for(owner) {
         Ok(stack) => stack,
         Err(error) => {
@@ -163,10 +164,10 @@ fn open(home: &'static Worker, process: &'static Process, limits: &Limits) {
     process.open(limits);
 }
 
-fn choose(home: Home, here: Option<&'static Worker>) -> Option<&'static Worker> {
-    let workers = worker::all();
+fn choose(home: Home, here: Option<&'static Worker>) -> Option<&'static SharedWorker> {
+    let workers = workers::all();
     let number = match (home, here) {
-        (Home::Here, Some(here)) => return Some(here),
+        (Home::Here, Some(here)) => return Some(here.shared()),
         (Home::Worker(number), _) => number,
         _ => state().fetch_add(1, Ordering::Relaxed),
     };

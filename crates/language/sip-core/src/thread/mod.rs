@@ -25,6 +25,7 @@ pub(crate) mod switch;
 pub(crate) mod timers;
 pub(crate) mod watch;
 pub(crate) mod worker;
+pub(crate) mod workers;
 
 pub(crate) use large_stack::on_large_stack;
 pub(crate) use stacks::Room;

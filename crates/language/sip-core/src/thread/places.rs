@@ -36,12 +36,12 @@ impl Worker {
     fn free_place(&self) -> Option<&'static Thread> {
         let free = self.free.get();
         if free != 0 {
-            let thread = self.threads.get(free as usize - 1)?;
+            let thread = self.numbered(free)?;
             self.free.set(thread.next.get());
             return Some(thread);
         }
         let slot = self.unused.get();
-        let thread = self.threads.get(slot as usize)?;
+        let thread = self.place(slot)?;
         self.unused.set(slot + 1);
         thread.slot.set(slot);
         Some(thread)

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use super::inbox::Bed;
 use super::slot::{State, Thread};
-use super::worker::{self, Request, Worker};
-use super::{here, signals, switch};
+use super::worker::{Request, Worker};
+use super::{here, signals, switch, workers};
 use crate::hooks;
 use crate::process::{self, Cause, Exit, Message};
 use crate::system;
@@ -34,19 +34,21 @@ pub(crate) fn start(count: usize) -> io::Result<()> {
     let workers = (0..count)
         .map(|index| Worker::new(index as u16))
         .collect::<io::Result<Box<[Worker]>>>()?;
-    let workers = worker::publish(workers);
+    workers::publish(workers);
     let cores = system::cores();
     let (starting, started) = channel();
-    for worker in workers {
-        let core = cores
-            .get(usize::from(worker.index()) % cores.len().max(1))
-            .copied();
+    for index in 0..count {
+        let core = cores.get(index % cores.len().max(1)).copied();
         let starting = starting.clone();
         std::thread::Builder::new()
-            .name(format!("sip-{}", worker.index()))
+            .name(format!("sip-{index}"))
             .spawn(move || {
                 // A scheduler that fails has processes that nobody would run any more.
-                let _ = std::panic::catch_unwind(AssertUnwindSafe(|| worker.main(core, starting)));
+                let _ = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                    if let Some(worker) = workers::all().take(index) {
+                        worker.main(core, starting);
+                    }
+                }));
                 std::process::abort();
             })?;
     }
@@ -74,7 +76,7 @@ impl Worker {
         loop {
             if !self.inbox.is_empty() {
                 here::leave();
-                self.inbox.drain(self, |entry| self.answer(entry));
+                self.inbox.drain(self.shared(), |entry| self.answer(entry));
             }
             if self.is_time() {
                 here::leave();
@@ -112,7 +114,7 @@ impl Worker {
     fn answer(&'static self, entry: u32) {
         match Request::from_entry(entry) {
             Some(Request::Unpark(slot)) => {
-                if let Some(thread) = self.threads.get(slot as usize) {
+                if let Some(thread) = self.place(slot) {
                     self.wake(thread);
                 }
             }
@@ -130,7 +132,7 @@ impl Worker {
         }
         let now = Instant::now();
         while let Some(slot) = self.timers.due(now) {
-            if let Some(thread) = self.threads.get(slot as usize) {
+            if let Some(thread) = self.place(slot) {
                 thread.deadline.set(None);
                 self.wake(thread);
             }

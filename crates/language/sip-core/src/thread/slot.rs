@@ -60,8 +60,8 @@ pub(crate) struct Thread {
 // other fields are numbers. `Option<Instant>` keeps its tag in the nanoseconds, where 0 is a time like any
 // other: a valid value too, and `deadline` is written before the first use.
 unsafe impl Zeroed for Thread {}
-// SAFETY: other OS threads touch `waiter` and `link` only, which are atomic; the rest is reached through
-// `here::worker`, which gives a worker to its own OS thread alone.
+// SAFETY: other OS threads come here by a `SharedWorker`, which uses `waiter` and `link` only, and they are atomic. The rest is
+// reached by a `Worker`, which its own OS thread alone has.
 unsafe impl Sync for Thread {}
 
 impl Thread {

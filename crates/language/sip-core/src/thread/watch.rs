@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use super::{here, worker};
+use super::{here, workers};
 use crate::process::Cause;
 
 /// How often the watch looks; a limit on a slice is exceeded by at most two of these.
@@ -51,13 +51,13 @@ pub(crate) fn start() -> io::Result<()> {
 }
 
 fn watch() {
-    let mut seen = vec![Seen::default(); worker::all().len()];
+    let mut seen = vec![Seen::default(); workers::all().len()];
     let mut looked = Instant::now();
     loop {
         std::thread::sleep(TICK);
         let passed = looked.elapsed();
         looked += passed;
-        for (worker, seen) in worker::all().iter().zip(&mut seen) {
+        for (worker, seen) in workers::all().iter().zip(&mut seen) {
             let now = worker.switches.load(Ordering::Relaxed);
             if worker.inbox.is_asleep() {
                 worker.get_up_again();

@@ -1,10 +1,11 @@
-//! A worker: one OS thread that runs the threads of its processes in turn.
+//! A worker: one OS thread that runs the threads of its processes in turn. Each is two types: what every OS thread may use
+//! of it, and what its own has.
 
 use std::cell::Cell;
 use std::io;
 use std::ops::Deref;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::time::Duration;
 
 use super::calls::Wait;
@@ -24,21 +25,16 @@ use crate::waiter::Waiter;
 /// does no harm.
 pub(super) const INTERRUPT: i32 = libc::SIGURG;
 
-/// A worker. Every OS thread may use the fields up to `threads`, but for each `Cell`. The rest is reached through
-/// `here::worker`, which only its own OS thread gets.
+/// What every OS thread may use of a worker. Its fields are atomic, are set once, or are tables of what is.
 #[allow(missing_debug_implementations)]
-pub struct Worker {
+pub struct SharedWorker {
     index: u16,
+    /// Whether its own OS thread has it.
+    taken: AtomicBool,
     pub(crate) inbox: Inbox,
     survey_link: Link,
     /// What it looks for beside its inbox, once a crate above has such a thing.
     events: OnceLock<&'static Events>,
-    /// The processor that it stays on, from 1; 0 if it stays on none.
-    pub(super) processor: Cell<u32>,
-    /// Whether the last peer in another OS process that was told something wants this very processor to answer.
-    pub(super) neighbour: Cell<bool>,
-    /// For how many waits more the processor is not given away, and for how many it was at the last loss.
-    pub(super) stolen: Cell<(u32, u32)>,
     /// Grows with every switch to a thread.
     pub(super) switches: AtomicU64,
     /// What the system calls the OS thread; 0 before it runs.
@@ -50,8 +46,20 @@ pub struct Worker {
     /// Only handlers on its own OS thread write it.
     pub(super) waits: [AtomicU64; 2],
     /// Who wakes a thread from afar reads where this is, and must not wait for what the worker writes all the time.
-    pub(super) threads: Line<Table<Thread, THREADS>>,
+    threads: Line<Table<Thread, THREADS>>,
+}
 
+/// A worker, as its own OS thread has it. That thread takes it once, from [`Workers`], and no reference to it can go to
+/// another one: its cells make it `!Sync`.
+#[allow(missing_debug_implementations)]
+pub struct Worker {
+    shared: SharedWorker,
+    /// The processor that it stays on, from 1; 0 if it stays on none.
+    pub(super) processor: Cell<u32>,
+    /// Whether the last peer in another OS process that was told something wants this very processor to answer.
+    pub(super) neighbour: Cell<bool>,
+    /// For how many waits more the processor is not given away, and for how many it was at the last loss.
+    pub(super) stolen: Cell<(u32, u32)>,
     pub(crate) pool: Pool,
     /// A heap without memory, for who is to allocate no more.
     pub(super) nothing: Heap,
@@ -69,7 +77,16 @@ pub struct Worker {
     pub(super) message: Cell<Message>,
 }
 
-/// Events beside its inbox that a worker looks for and sleeps on. All functions but `wake` are called by the worker alone.
+impl Deref for Worker {
+    type Target = SharedWorker;
+
+    #[inline(always)]
+    fn deref(&self) -> &SharedWorker {
+        &self.shared
+    }
+}
+
+/// Events beside its inbox that a worker looks for and sleeps on.
 #[derive(Debug)]
 pub struct Events {
     /// Whether there is anything to handle.
@@ -81,8 +98,8 @@ pub struct Events {
     /// Sleeps while the worker's own word says so and no event comes. False if there is nothing to wait for: then
     /// nothing was done.
     pub sleep: fn(&Worker, Bed, Option<Duration>) -> bool,
-    /// Wakes the worker if it sleeps on [`Bed::Bell`]. For every OS thread.
-    pub wake: fn(&Worker),
+    /// Wakes the worker if it sleeps on [`Bed::Bell`].
+    pub wake: fn(&SharedWorker),
 }
 
 /// On a cache line of its own. (Without it a message between two workers takes 1.7 times as long.)
@@ -97,24 +114,6 @@ impl<T> Deref for Line<T> {
     fn deref(&self) -> &T {
         &self.0
     }
-}
-
-// SAFETY: up to `threads` all that is no `Cell` is atomic, set once, or a table of what is. Each `Cell`, and what is behind
-// `threads`, is used by the worker's own OS thread alone, which `here::worker` gives it to.
-unsafe impl Sync for Worker {}
-// SAFETY: a worker is made by one OS thread before any other knows it.
-unsafe impl Send for Worker {}
-
-__state!(OnceLock<Box<[Worker]>> = OnceLock::new());
-
-/// Has every OS thread find these workers from now on, or gives those that are found already.
-pub(super) fn publish(workers: Box<[Worker]>) -> &'static [Worker] {
-    state().get_or_init(|| workers)
-}
-
-/// All of them; none before the start.
-pub(crate) fn all() -> &'static [Worker] {
-    state().get().map_or(&[], |workers| workers)
 }
 
 /// What another OS thread asks of a worker.
@@ -150,7 +149,7 @@ impl Request {
     }
 }
 
-impl Links for Worker {
+impl Links for SharedWorker {
     fn link(&self, entry: u32) -> Option<&Link> {
         match Request::from_entry(entry)? {
             Request::Unpark(slot) => Some(&self.threads.get(slot as usize)?.link),
@@ -161,34 +160,26 @@ impl Links for Worker {
     }
 }
 
-// For every OS thread.
-impl Worker {
-    pub(super) fn new(index: u16) -> io::Result<Worker> {
-        Ok(Worker {
+impl SharedWorker {
+    fn new(index: u16) -> io::Result<SharedWorker> {
+        Ok(SharedWorker {
             index,
+            taken: AtomicBool::new(false),
             inbox: Inbox::default(),
             survey_link: Link::default(),
             events: OnceLock::new(),
-            processor: Cell::new(0),
-            neighbour: Cell::new(false),
-            stolen: Cell::new((0, 0)),
             switches: AtomicU64::new(0),
             os_thread: AtomicI32::new(0),
             lasting: AtomicU64::new(0),
             lasted: AtomicU64::new(0),
             waits: [const { AtomicU64::new(0) }; 2],
             threads: Line(Table::reserve()?),
-            pool: Pool::default(),
-            nothing: Heap::empty(),
-            stacks: Stacks::default(),
-            run: RunQueue::new()?,
-            timers: Timers::default(),
-            free: Cell::new(0),
-            unused: Cell::new(0),
-            top: Cell::new(0),
-            fate: Cell::new(None),
-            message: Cell::new(Message::EMPTY),
         })
+    }
+
+    /// Takes the worker for the calling OS thread; false if one has it.
+    pub(super) fn take(&self) -> bool {
+        !self.taken.swap(true, Ordering::AcqRel)
     }
 
     /// Counted from 0.
@@ -212,11 +203,6 @@ impl Worker {
         self.inbox.is_roused()
     }
 
-    /// The processor that it stays on, from 1; 0 if it stays on none. For the worker itself.
-    pub fn processor(&self) -> u32 {
-        self.processor.get()
-    }
-
     /// Has the worker do it soon.
     pub(crate) fn ask(&self, request: Request) {
         let bed = self.inbox.push(request.entry(), self);
@@ -231,12 +217,6 @@ impl Worker {
     #[inline]
     pub(super) fn events(&self) -> Option<&'static Events> {
         self.events.get().copied()
-    }
-
-    /// Whether events are pending, if it looks for any.
-    #[inline]
-    pub(super) fn has_events(&self) -> bool {
-        self.events().is_some_and(|events| (events.pending)(self))
     }
 
     /// Has the worker look at its inbox and for events.
@@ -281,6 +261,44 @@ impl Worker {
             // SAFETY: a signal that is handled or ignored.
             unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), os_thread, INTERRUPT) };
         }
+    }
+}
+
+impl Worker {
+    pub(super) fn new(index: u16) -> io::Result<Worker> {
+        Ok(Worker {
+            shared: SharedWorker::new(index)?,
+            processor: Cell::new(0),
+            neighbour: Cell::new(false),
+            stolen: Cell::new((0, 0)),
+            pool: Pool::default(),
+            nothing: Heap::empty(),
+            stacks: Stacks::default(),
+            run: RunQueue::new()?,
+            timers: Timers::default(),
+            free: Cell::new(0),
+            unused: Cell::new(0),
+            top: Cell::new(0),
+            fate: Cell::new(None),
+            message: Cell::new(Message::EMPTY),
+        })
+    }
+
+    /// What every OS thread may use of it.
+    #[inline]
+    pub fn shared(&self) -> &SharedWorker {
+        &self.shared
+    }
+
+    /// The processor that it stays on, from 1; 0 if it stays on none.
+    pub fn processor(&self) -> u32 {
+        self.processor.get()
+    }
+
+    /// Whether events are pending, if it looks for any.
+    #[inline]
+    pub(super) fn has_events(&self) -> bool {
+        self.events().is_some_and(|events| (events.pending)(self))
     }
 
     /// An interruption has found a process that waits. For the signal handler.
@@ -364,7 +382,13 @@ impl Worker {
         self.message.set(message);
     }
 
+    /// Its place for a thread; `None` beyond the last.
+    #[inline]
+    pub(super) fn place(&self, slot: u32) -> Option<&'static Thread> {
+        self.threads.get(slot as usize)
+    }
+
     pub(super) fn numbered(&self, number: u32) -> Option<&'static Thread> {
-        self.threads.get((number as usize).checked_sub(1)?)
+        self.place(number.checked_sub(1)?)
     }
 }

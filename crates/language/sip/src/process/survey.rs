@@ -124,7 +124,7 @@ fn ask(holdings: Option<Vec<Holding>>) -> (Vec<End>, Vec<Holding>) {
         holdings,
         waiter: wait::current(),
     };
-    for worker in CORE.workers() {
+    for worker in CORE.workers().iter() {
         worker.survey();
     }
     let deadline = Instant::now() + PATIENCE;

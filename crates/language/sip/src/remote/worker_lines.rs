@@ -9,7 +9,7 @@ use super::bell;
 use super::bridge::{Bridge, Joint};
 use super::link::Link;
 use crate::inner::CORE;
-use mullion_sip_core::{Bed, Events, FutexWait, Worker};
+use mullion_sip_core::{Bed, Events, FutexWait, SharedWorker, Worker};
 
 /// Channels whose messages a worker looks at one by one; it hears of more by their bells.
 const FEW: usize = 8;
@@ -189,7 +189,7 @@ static EVENTS: Events = Events {
 };
 
 #[inline]
-fn of(worker: &Worker) -> &'static WorkerLines {
+fn of(worker: &SharedWorker) -> &'static WorkerLines {
     &all()[usize::from(worker.index())]
 }
 
@@ -309,7 +309,7 @@ impl WorkerLines {
     }
 
     /// Wakes the worker if it sleeps on its only bell. For every OS thread.
-    fn ring_own(&self, worker: &Worker) {
+    fn ring_own(&self, worker: &SharedWorker) {
         if let Some(link) = &*self.only() {
             link.ring_own(worker.index());
         }
