@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,20 @@ int main(int count, char **words)
         TRY(readlink("/h/proc/self/cwd", target, sizeof target)); TRY(open("/h/proc/self/mem", O_RDONLY)); TRY(open("/h/proc/version", O_RDONLY));
         TRY(open("/h/proc", O_RDONLY)); TRY(open("/h/proc/self/root/etc/passwd", O_RDONLY)); TRY(chdir("/h/proc/self")); TRY(chmod("/h/proc/self/oom_score_adj", 0666));
         TRY(truncate("/h/proc/self/oom_score_adj", 0)); TRY(utimensat(AT_FDCWD, "/h/proc/self/stat", 0, 0)); TRY(mkdir("/h/proc/x", 0777)); TRY(unlink("/h/proc/self/stat"));
+        return 0;
+    }
+    CASE("above") { /* directories above granted ones lead there, and hold nothing else */
+        char path[4096]; struct stat s; glob_t found; DIR *all;
+        puts(realpath("/srv/one/../one/./d/file", path) ? path : strerror(errno));
+        for (const char **name = (const char *[]){"/", "/srv", 0}; *name; name++) {
+            printf("%s:", *name); all = opendir(*name);
+            for (int twice = 0; twice < 2; twice++, rewinddir(all)) for (struct dirent *e; (e = readdir(all));) printf(" %s", e->d_name);
+            printf(" %d %o\n", closedir(all), stat(*name, &s) ? 0 : (unsigned)s.st_mode);
+        }
+        glob("/*/*/*/fi[l]e", 0, 0, &found); printf("%zu %s\n", found.gl_pathc, found.gl_pathc ? found.gl_pathv[0] : "");
+        TRY(chdir("/srv/one")); TRY(open("d/file", O_RDONLY)); TRY(openat(open("/", O_RDONLY | O_DIRECTORY), "srv/one/d/file", O_RDONLY)); TRY(access("/srv", R_OK | X_OK));
+        TRY(access("/srv", W_OK)); TRY(mkdir("/srv", 0777)); TRY(mkdir("/srv/new", 0777)); TRY(open("/srv", O_WRONLY)); TRY(open("/srv", O_CREAT | O_EXCL, 0666)); TRY(open("/srv/new", O_WRONLY | O_CREAT, 0666));
+        TRY(rmdir("/srv/one")); TRY(rename("/srv", "/w/srv")); TRY(rename("/w/mine", "/srv/mine")); TRY(chmod("/srv", 0)); TRY(symlink("mine", "/srv/link")); TRY(readlink("/srv", path, 9)); TRY(read(open("/srv", O_RDONLY), path, 9)); TRY(stat("/sr", &s)); TRY(chdir("/srv/two"));
         return 0;
     }
     CASE("remove-all") { /* removes while it lists */

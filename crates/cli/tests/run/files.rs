@@ -60,6 +60,52 @@ fn a_granted_directory_works() {
 }
 
 #[test]
+fn directories_above_granted_ones_lead_to_them_and_to_nothing_else() {
+    let top = tree();
+    let grants = [
+        grant(top.path(), "d", "/srv/one/d:ro"),
+        grant(top.path(), "w", "/w"),
+    ];
+    let output = run(&[&grants[0], &grants[1]], "files", &["above"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines = text(&output.stdout);
+    let (known, attempts) = lines
+        .split_once("chdir")
+        .unwrap_or_else(|| panic!("{lines}"));
+    let expected = "/srv/one/d/file\n/: . .. srv w . .. srv w 0 40555\n/srv: . .. one . .. one 0 40555\n\
+                    1 /srv/one/d/file\n";
+    assert_eq!(known, expected);
+    let ends: Vec<&str> = attempts
+        .lines()
+        .map(|line| line.rsplit(": ").next().unwrap_or_default())
+        .collect();
+    let (absent, used) = ("No such file or directory", "Resource busy");
+    let expected = [
+        "done", // chdir
+        "done",
+        "done",
+        "done", // access
+        "Read-only file system",
+        "File exists", // mkdir
+        absent,
+        "Is a directory",
+        "File exists",
+        absent,
+        used, // rmdir
+        used,
+        absent,
+        used,
+        absent,
+        "Invalid argument", // readlink
+        "Is a directory",
+        absent,
+        absent,
+    ];
+    assert_eq!(ends, expected, "{attempts}");
+    assert!(!top.path().join("d/mine").exists() && top.path().join("w/mine").exists());
+}
+
+#[test]
 fn links_lead_downwards_and_to_what_may_be_written() {
     let top = tree();
     let grants = [

@@ -1,5 +1,6 @@
 //! The program's descriptors: numbers of its own, none of the host's.
 
+use crate::above::Above;
 use crate::device::Device;
 use crate::errno::Errno;
 use crate::handle::Handle;
@@ -19,6 +20,8 @@ pub(crate) enum Object {
     Device(Device),
     /// An end of a pipe of the program's own.
     Pipe(End),
+    /// A directory above a granted one.
+    Above(Arc<Above>),
 }
 
 /// What a descriptor stands for.

@@ -1,5 +1,6 @@
 //! Calls on open descriptors.
 
+use crate::above;
 use crate::call::Call;
 use crate::descriptor::{Object, Open};
 use crate::device::Device;
@@ -37,6 +38,8 @@ fn transfer(
         Object::Device(device) => move_device(call, *device, place, write),
         Object::Pipe(_) if position.is_some() => Err(Errno::SPIPE.into()),
         Object::Pipe(end) => pipe::transfer(end, call, place, write),
+        Object::Above(_) if write => Err(Errno::BADF.into()),
+        Object::Above(_) => Err(Errno::ISDIR.into()),
     }
 }
 
@@ -65,6 +68,7 @@ pub(crate) fn stat_of(call: &Call<'_>, open: &Open) -> Result<[u8; STAT], CallSt
         Object::Host(handle) => call.program().stat_open(handle),
         Object::Device(device) => Ok(device.stat()),
         Object::Pipe(end) => Ok(end.stat()),
+        Object::Above(above) => Ok(above.stat()),
     }
 }
 
@@ -125,7 +129,7 @@ fn vector(call: &Call<'_>, write: bool) -> Answer {
     }
     let is_stream = match &object {
         Object::Host(handle) => call.program().as_stream(handle).is_some(),
-        Object::Device(_) => false,
+        Object::Device(_) | Object::Above(_) => false,
         Object::Pipe(_) => true,
     };
     let mut done: u64 = 0;
@@ -170,6 +174,7 @@ pub(crate) fn lseek(call: &Call<'_>) -> Answer {
         Object::Host(handle) => call.program().seek(&handle, offset, call.int(2)),
         Object::Device(_) => Ok(0),
         Object::Pipe(_) => Err(Errno::SPIPE.into()),
+        Object::Above(above) => Ok(above.seek(call)?),
     }
 }
 
@@ -201,6 +206,7 @@ pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
     // Close-on-exec, and its setting: there is no exec.
     const NOTHING: [i32; 2] = [1, 2];
     const READ_AND_WRITE: u64 = 2;
+    const DIRECTORY: u64 = 0o200_000;
     let open = open(call)?;
     match call.int(1) {
         command if DUPLICATE.contains(&command) => {
@@ -211,6 +217,7 @@ pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
             Object::Host(handle) => Ok(u64::from(call.program().flags(handle)?)),
             Object::Device(_) => Ok(READ_AND_WRITE),
             Object::Pipe(end) => pipe::flags(end, call),
+            Object::Above(_) => Ok(DIRECTORY),
         },
         SET_FLAGS => match &open.object {
             Object::Pipe(end) => pipe::set_flags(end, call, call.int(2).cast_unsigned()),
@@ -263,19 +270,29 @@ pub(crate) fn getdents64(call: &Call<'_>) -> Answer {
     }
     let room = call.argument(2).min(MOST) as usize;
     let mut bytes = Vec::new();
-    let Object::Host(handle) = &open.object else {
-        return Err(Errno::NOTDIR.into());
-    };
-    call.program().entries(handle, room, &mut |entry| {
-        let length = (19 + entry.name.len()).next_multiple_of(8);
+    let mut put = |(inode, next): (u64, u64), kind: u8, name: &[u8]| {
+        let length = above::length(name.len());
         let end = bytes.len() + length;
-        bytes.extend(entry.inode.to_le_bytes());
-        bytes.extend(entry.next.to_le_bytes());
+        bytes.extend(inode.to_le_bytes());
+        bytes.extend(next.to_le_bytes());
         bytes.extend((length as u16).to_le_bytes());
-        bytes.push(entry.kind);
-        bytes.extend(entry.name);
+        bytes.push(kind);
+        bytes.extend(name);
         bytes.resize(end, 0);
-    })?;
+    };
+    match &open.object {
+        Object::Host(handle) => call.program().entries(handle, room, &mut |entry| {
+            let name = entry.name.strip_suffix(&[0]).unwrap_or(entry.name);
+            put((entry.inode, entry.next), entry.kind, name);
+        })?,
+        Object::Above(above) => {
+            const DIRECTORY: u8 = 4;
+            above.entries(room, &mut |inode, next, name| {
+                put((inode, next), DIRECTORY, name.as_bytes());
+            })?;
+        }
+        _ => return Err(Errno::NOTDIR.into()),
+    }
     call.write(call.argument(1), &bytes)?;
     Ok(bytes.len() as u64)
 }

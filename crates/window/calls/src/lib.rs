@@ -14,6 +14,7 @@
 
 extern crate alloc;
 
+mod above;
 mod call;
 mod descriptor;
 mod device;

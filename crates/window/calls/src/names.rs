@@ -1,33 +1,59 @@
 //! Calls on names.
 
+use crate::above::{self, Above};
 use crate::call::Call;
 use crate::descriptor::{Object, Open};
 use crate::device::Special;
 use crate::errno::{Answer, CallStop, Errno};
 use crate::files;
-use crate::path::{absolute, find};
+use crate::path::{absolute, find, ways};
 use crate::program::Place;
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 const AT_FDCWD: i32 = -100;
 const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
 const AT_REMOVEDIR: u64 = 0x200;
 const AT_EMPTY_PATH: u64 = 0x1000;
 
-/// A name, made absolute, with the directory that it leads into.
+/// A name, made absolute.
 struct Name {
-    directory: usize,
     path: String,
-    /// Where in `path` the part beneath the directory begins.
-    rest: usize,
+    /// The granted directory that it leads into, and where in `path` the part beneath it begins.
+    within: Option<(usize, usize)>,
+    /// What is there if the name is of a directory above granted ones.
+    ways: Vec<String>,
 }
 
 impl Name {
-    fn place(&self) -> Place<'_> {
-        Place {
-            directory: self.directory,
-            name: self.path.get(self.rest..).unwrap_or_default(),
+    /// Its place in a granted directory.
+    fn place(&self) -> Result<Place<'_>, Errno> {
+        match self.within {
+            Some((directory, rest)) => Ok(Place {
+                directory,
+                name: self.path.get(rest..).unwrap_or_default(),
+            }),
+            None if self.ways.is_empty() => Err(Errno::NOENT),
+            // It is in use, as a directory is in which something is mounted.
+            None => Err(Errno::BUSY),
+        }
+    }
+
+    /// What `granted` says of its place. Where nothing is there, `above` says what a directory above granted ones does.
+    fn or_above<T>(
+        &self,
+        granted: impl FnOnce(Place<'_>) -> Result<T, CallStop>,
+        above: impl FnOnce() -> Result<T, CallStop>,
+    ) -> Result<T, CallStop> {
+        let found = match self.within {
+            Some(_) => granted(self.place()?),
+            None => Err(Errno::NOENT.into()),
+        };
+        match found {
+            Err(CallStop::Error(Errno::NOENT)) if !self.ways.is_empty() => above(),
+            found => found,
         }
     }
 }
@@ -53,13 +79,12 @@ fn named(call: &Call<'_>, directory: i32, text: &str) -> Result<Name, CallStop> 
     }
     Ok(call.state(|state| {
         let path = absolute(from.as_deref().unwrap_or(&state.working), text);
-        let (directory, rest) = find(&state.directories, &path)?;
-        Ok::<_, Errno>(Name {
-            directory,
+        Name {
+            within: find(&state.directories, &path),
+            ways: ways(&state.directories, &path),
             path,
-            rest,
-        })
-    })??)
+        }
+    })?)
 }
 
 fn mode(call: &Call<'_>, index: usize) -> Result<u32, Errno> {
@@ -68,9 +93,23 @@ fn mode(call: &Call<'_>, index: usize) -> Result<u32, Errno> {
 }
 
 fn open_name(call: &Call<'_>, name: Name, flags: u64, mode: u32) -> Answer {
-    let (handle, is_directory) = call.program().open(name.place(), flags as u32, mode)?;
+    const CREATE_NEW: u64 = 0o100 | 0o200;
+    const ACCESS: u64 = 0o3;
+    let (object, is_directory) = name.or_above(
+        |place| {
+            let (handle, is_directory) = call.program().open(place, flags as u32, mode)?;
+            Ok((Object::Host(handle), is_directory))
+        },
+        || match flags & CREATE_NEW == CREATE_NEW {
+            true => Err(Errno::EXIST.into()),
+            false if flags & (ACCESS | CREATE_NEW) != 0 => Err(Errno::ISDIR.into()),
+            false => {
+                let above = Above::new(&name.path, name.ways.clone());
+                Ok((Object::Above(Arc::new(above)), true))
+            }
+        },
+    )?;
     let directory = is_directory.then(|| name.path.into());
-    let object = Object::Host(handle);
     files::add(call, Open { object, directory }, 0)
 }
 
@@ -117,7 +156,10 @@ fn stat_text(call: &Call<'_>, (directory, text): (i32, &str), follow: bool, to: 
         Some(open) => files::stat_of(call, &open)?,
         None => {
             let name = named(call, directory, text)?;
-            call.program().stat(name.place(), follow)?
+            name.or_above(
+                |place| call.program().stat(place, follow),
+                || Ok(above::stat(&name.path)),
+            )?
         }
     };
     call.write(to, &stat)?;
@@ -149,12 +191,19 @@ pub(crate) fn newfstatat(call: &Call<'_>) -> Answer {
 
 fn access_text(call: &Call<'_>, (directory, text): (i32, &str), wanted: u32) -> Answer {
     const EXECUTE: u32 = 1;
+    const WRITE: u32 = 2;
     match special(call, text)? {
         Some(_) if wanted & EXECUTE != 0 => return Err(Errno::ACCESS.into()),
         Some(_) => {}
         None => {
             let name = named(call, directory, text)?;
-            call.program().access(name.place(), wanted)?;
+            name.or_above(
+                |place| call.program().access(place, wanted),
+                || match wanted & WRITE {
+                    0 => Ok(()),
+                    _ => Err(Errno::ROFS.into()),
+                },
+            )?;
         }
     }
     Ok(0)
@@ -172,7 +221,10 @@ pub(crate) fn faccessat(call: &Call<'_>) -> Answer {
 
 fn make_directory(call: &Call<'_>, name: &Name, index: usize) -> Answer {
     let mode = mode(call, index)?;
-    call.program().make_directory(name.place(), mode)?;
+    name.or_above(
+        |place| call.program().make_directory(place, mode),
+        || Err(Errno::EXIST.into()),
+    )?;
     Ok(0)
 }
 
@@ -185,7 +237,7 @@ pub(crate) fn mkdirat(call: &Call<'_>) -> Answer {
 }
 
 fn remove(call: &Call<'_>, name: &Name, directory: bool) -> Answer {
-    call.program().remove(name.place(), directory)?;
+    call.program().remove(name.place()?, directory)?;
     Ok(0)
 }
 
@@ -203,7 +255,7 @@ pub(crate) fn unlinkat(call: &Call<'_>) -> Answer {
 }
 
 fn move_name(call: &Call<'_>, from: &Name, to: &Name) -> Answer {
-    call.program().rename(from.place(), to.place())?;
+    call.program().rename(from.place()?, to.place()?)?;
     Ok(0)
 }
 
@@ -221,7 +273,7 @@ pub(crate) fn renameat(call: &Call<'_>) -> Answer {
 }
 
 fn link_name(call: &Call<'_>, from: &Name, to: &Name) -> Answer {
-    call.program().link(from.place(), to.place())?;
+    call.program().link(from.place()?, to.place()?)?;
     Ok(0)
 }
 
@@ -239,7 +291,7 @@ pub(crate) fn linkat(call: &Call<'_>) -> Answer {
 
 /// A link that the host's programs might follow leads nowhere but beneath its directory.
 fn make_link(call: &Call<'_>, target: &str, name: &Name) -> Answer {
-    call.program().make_link(target.as_bytes(), name.place())?;
+    call.program().make_link(target.as_bytes(), name.place()?)?;
     Ok(0)
 }
 
@@ -252,7 +304,10 @@ pub(crate) fn symlinkat(call: &Call<'_>) -> Answer {
 }
 
 fn read_link(call: &Call<'_>, name: &Name, to: u64, room: u64) -> Answer {
-    let target = call.program().read_link(name.place())?;
+    let target = name.or_above(
+        |place| call.program().read_link(place),
+        || Err(Errno::INVAL.into()),
+    )?;
     let length = target.len().min(room as usize);
     call.write(to, target.get(..length).unwrap_or_default())?;
     Ok(length as u64)
@@ -268,21 +323,21 @@ pub(crate) fn readlinkat(call: &Call<'_>) -> Answer {
 
 pub(crate) fn truncate(call: &Call<'_>) -> Answer {
     let length = u64::try_from(call.argument(1) as i64).map_err(|_| Errno::INVAL)?;
-    call.program().set_length(here(call, 0)?.place(), length)?;
+    call.program().set_length(here(call, 0)?.place()?, length)?;
     Ok(0)
 }
 
 pub(crate) fn chmod(call: &Call<'_>) -> Answer {
     let name = here(call, 0)?;
     call.program()
-        .set_mode(name.place(), call.argument(1) as u32)?;
+        .set_mode(name.place()?, call.argument(1) as u32)?;
     Ok(0)
 }
 
 pub(crate) fn fchmodat(call: &Call<'_>) -> Answer {
     let name = at(call, 0, 1)?;
     call.program()
-        .set_mode(name.place(), call.argument(2) as u32)?;
+        .set_mode(name.place()?, call.argument(2) as u32)?;
     Ok(0)
 }
 
@@ -301,7 +356,7 @@ pub(crate) fn utimensat(call: &Call<'_>) -> Answer {
         call.program().set_open_times(&handle, times)?;
     } else {
         let name = at(call, 0, 1)?;
-        call.program().set_times(name.place(), times)?;
+        call.program().set_times(name.place()?, times)?;
     }
     Ok(0)
 }
@@ -324,7 +379,7 @@ pub(crate) fn getcwd(call: &Call<'_>) -> Answer {
 
 pub(crate) fn chdir(call: &Call<'_>) -> Answer {
     let name = here(call, 0)?;
-    call.program().is_directory(name.place())?;
+    name.or_above(|place| call.program().is_directory(place), || Ok(()))?;
     call.state(|state| state.working = name.path)?;
     Ok(0)
 }

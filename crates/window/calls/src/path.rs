@@ -3,7 +3,6 @@
 //! A path is made absolute and its `.` and `..` are taken out by their names. The longest granted directory that is a
 //! prefix of it is chosen. The rest is left to the trusted half, whose kernel resolves it beneath that directory.
 
-use crate::errno::Errno;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -36,14 +35,26 @@ fn beneath<'a>(directory: &str, path: &'a str) -> Option<&'a str> {
 
 /// The directory that an absolute path leads into, and where the path beneath it begins. Of several that are the same,
 /// the last.
-pub(crate) fn find(directories: &[String], path: &str) -> Result<(usize, usize), Errno> {
+pub(crate) fn find(directories: &[String], path: &str) -> Option<(usize, usize)> {
     directories
         .iter()
         .enumerate()
         .filter_map(|(index, directory)| Some((index, directory, beneath(directory, path)?)))
         .max_by_key(|(_, directory, _)| directory.len())
         .map(|(index, _, rest)| (index, path.len() - rest.len()))
-        .ok_or(Errno::NOENT)
+}
+
+/// Names in the directory of an absolute path that lead to granted directories; none if none is beneath it.
+pub(crate) fn ways(directories: &[String], path: &str) -> Vec<String> {
+    let mut names: Vec<String> = directories
+        .iter()
+        .filter_map(|directory| beneath(path, directory)?.split('/').next())
+        .filter(|name| !name.is_empty())
+        .map(String::from)
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 #[cfg(test)]
@@ -60,16 +71,28 @@ mod tests {
     }
 
     #[test]
+    fn ways_lead_to_granted_directories() {
+        let directories = ["/srv/data", "/srv/data/deep", "/srv/x", "/tmp"].map(str::to_owned);
+        assert_eq!(ways(&directories, "/"), ["srv", "tmp"]);
+        assert_eq!(ways(&directories, "/srv"), ["data", "x"]);
+        assert_eq!(ways(&directories, "/srv/data"), ["deep"]);
+        for other in ["/tmp", "/tm", "/srv/dat", "/srv/data/deep", "/etc"] {
+            assert_eq!(ways(&directories, other), [""; 0], "{other}");
+        }
+        assert_eq!(ways(&["/".to_owned()], "/"), [""; 0]);
+    }
+
+    #[test]
     fn the_longest_directory_is_chosen_and_neighbours_are_not_taken_for_it() {
         let directories = ["/data", "/data/deep"].map(str::to_owned);
         let found = |path: &str| {
             let found = find(&directories, path);
             found.map(|(index, rest)| (index, path[rest..].to_owned()))
         };
-        assert_eq!(found("/data/x"), Ok((0, "x".to_owned())));
-        assert_eq!(found("/data/deep/x/y"), Ok((1, "x/y".to_owned())));
-        assert_eq!(found("/data"), Ok((0, String::new())));
-        assert_eq!(found("/database"), Err(Errno::NOENT));
-        assert_eq!(found("/"), Err(Errno::NOENT));
+        assert_eq!(found("/data/x"), Some((0, "x".to_owned())));
+        assert_eq!(found("/data/deep/x/y"), Some((1, "x/y".to_owned())));
+        assert_eq!(found("/data"), Some((0, String::new())));
+        assert_eq!(found("/database"), None);
+        assert_eq!(found("/"), None);
     }
 }

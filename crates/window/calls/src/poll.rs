@@ -52,7 +52,7 @@ impl Asked {
             return Ok(());
         };
         let ready = match &open.object {
-            Object::Device(_) => IN | OUT,
+            Object::Device(_) | Object::Above(_) => IN | OUT,
             Object::Pipe(end) => pipe::ready(end, call)?,
             Object::Host(handle) => match call.program().as_stream(handle) {
                 None => IN | OUT,
