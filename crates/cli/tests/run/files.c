@@ -62,6 +62,13 @@ int main(int count, char **words)
         TRY(rmdir("/srv/one")); TRY(rename("/srv", "/w/srv")); TRY(rename("/w/mine", "/srv/mine")); TRY(chmod("/srv", 0)); TRY(symlink("mine", "/srv/link")); TRY(readlink("/srv", path, 9)); TRY(read(open("/srv", O_RDONLY), path, 9)); TRY(stat("/sr", &s)); TRY(chdir("/srv/two"));
         return 0;
     }
+    CASE("ways") { /* links to absolute paths, and out of one granted directory into another */
+        char text[16] = ""; struct stat s; char path[4096];
+        TRY(open("/srv/one/d/way", O_RDONLY)); TRY(read(3, text, 7)); TRY(strcmp(text, "content")); TRY(stat("/srv/one/d/way", &s)); TRY(lstat("/srv/one/d/way", &s)); TRY(open("/srv/one/d/across/mine", O_RDWR));
+        TRY(chdir("/srv/one/d/across")); puts(getcwd(path, sizeof path)); puts(realpath("/srv/one/d/across/../d-is-not-here", path) ? path : strerror(errno)); puts(realpath("/srv/one/d/way", path) ? path : strerror(errno));
+        TRY(open("/srv/one/d/circle", O_RDONLY)); TRY(open("/srv/one/d/absolute", O_RDONLY)); TRY(open("/srv/one/d/across/new", O_WRONLY | O_CREAT, 0666)); TRY(open("/srv/one/d/way", O_WRONLY | O_CREAT | O_EXCL, 0666)); TRY(chmod("/srv/one/d/way", 0));
+        return 0;
+    }
     CASE("remove-all") { /* removes while it lists */
         DIR *all = opendir("/w/many"); int n = 0;
         for (struct dirent *e; (e = readdir(all));) if (e->d_name[0] == 'f') { char path[300]; snprintf(path, sizeof path, "/w/many/%s", e->d_name); n += !unlink(path); }

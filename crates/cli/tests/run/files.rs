@@ -106,6 +106,50 @@ fn directories_above_granted_ones_lead_to_them_and_to_nothing_else() {
 }
 
 #[test]
+fn links_lead_from_one_granted_directory_to_another_and_nowhere_else() {
+    let top = tree();
+    for (to, name) in [
+        ("/w/mine", "d/way"),
+        ("../../../w", "d/across"),
+        ("/srv/one/d/circle", "d/circle"),
+    ] {
+        symlink(to, top.path().join(name)).expect("a link");
+    }
+    let grants = [
+        grant(top.path(), "d", "/srv/one/d:ro"),
+        grant(top.path(), "w", "/w"),
+    ];
+    let output = run(&[&grants[0], &grants[1]], "files", &["ways"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines = text(&output.stdout);
+    let ends: Vec<&str> = lines
+        .lines()
+        .map(|line| line.rsplit(": ").next().unwrap_or_default())
+        .collect();
+    // By way of a directory for reading, nothing is written.
+    let (absent, only) = ("No such file or directory", "Read-only file system");
+    let expected = [
+        "done", // open
+        "done",
+        "done",
+        "done", // stat
+        "done",
+        only,
+        "done", // chdir
+        "/w",
+        absent,
+        "/w/mine",
+        "Symbolic link loop",
+        absent,
+        only, // open, to make
+        only,
+        only,
+    ];
+    assert_eq!(ends, expected, "{lines}");
+    assert!(!top.path().join("w/new").exists());
+}
+
+#[test]
 fn links_lead_downwards_and_to_what_may_be_written() {
     let top = tree();
     let grants = [
@@ -189,7 +233,12 @@ fn no_way_leads_out() {
         .lines()
         .filter(|line| line.ends_with(": done"))
         .collect();
-    assert_eq!(done, ["open(\"/d/inside\", O_RDONLY): done"], "{lines}");
+    // The link `up` leads to the program's own `/`, which holds nothing but `d`.
+    let expected = [
+        "chdir(\"/d/up\"): done",
+        "open(\"/d/inside\", O_RDONLY): done",
+    ];
+    assert_eq!(done, expected, "{lines}");
     assert_eq!(
         fs::read(top.path().join("secret")).expect("there"),
         b"content"

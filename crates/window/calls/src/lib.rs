@@ -50,9 +50,14 @@ use call::Call;
 /// What the program is told, or that it ends.
 pub fn answer(program: &dyn Program) -> Answer {
     let call = Call::new(program);
-    match table::row_of(call.number()) {
+    let answer = match table::row_of(call.number()) {
         None => Err(Errno::NOSYS.into()),
         Some(row) if !row.grant.is_given(program) => Err(Errno::PERM.into()),
         Some(row) => (row.function)(&call),
+    };
+    // What leads out of what was granted is, to the program, not there.
+    match answer {
+        Err(CallStop::Error(Errno::REMOTE)) => Err(Errno::NOENT.into()),
+        answer => answer,
     }
 }

@@ -9,6 +9,7 @@ use crate::files;
 use crate::path::{absolute, find, ways};
 use crate::program::Place;
 use alloc::borrow::ToOwned as _;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -17,6 +18,9 @@ const AT_FDCWD: i32 = -100;
 const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
 const AT_REMOVEDIR: u64 = 0x200;
 const AT_EMPTY_PATH: u64 = 0x1000;
+
+/// How many links one name may lead through, as Linux has it.
+const MOST_LINKS: usize = 40;
 
 /// A name, made absolute.
 struct Name {
@@ -41,20 +45,68 @@ impl Name {
         }
     }
 
-    /// What `granted` says of its place. Where nothing is there, `above` says what a directory above granted ones does.
-    fn or_above<T>(
-        &self,
-        granted: impl FnOnce(Place<'_>) -> Result<T, CallStop>,
-        above: impl FnOnce() -> Result<T, CallStop>,
-    ) -> Result<T, CallStop> {
-        let found = match self.within {
-            Some(_) => granted(self.place()?),
-            None => Err(Errno::NOENT.into()),
-        };
-        match found {
-            Err(CallStop::Error(Errno::NOENT)) if !self.ways.is_empty() => above(),
-            found => found,
+    /// The name of this absolute path.
+    fn of(call: &Call<'_>, path: String) -> Result<Self, CallStop> {
+        Ok(call.state(|state| Name {
+            within: find(&state.directories, &path),
+            ways: ways(&state.directories, &path),
+            path,
+        })?)
+    }
+
+    /// What `granted` says of its place, and the name that it led to. Where nothing is there, `above` says what a directory
+    /// above granted ones does. The kernel follows links beneath a granted directory. A link that leads out of it is
+    /// followed here, and may lead into a granted one.
+    fn look<T>(
+        mut self,
+        call: &Call<'_>,
+        granted: impl Fn(Place<'_>) -> Result<T, CallStop>,
+        above: impl Fn(&Name) -> Result<T, CallStop>,
+    ) -> Result<(T, Name), CallStop> {
+        for _ in 0..MOST_LINKS {
+            let found = match self.within {
+                Some(_) => granted(self.place()?),
+                None => Err(Errno::NOENT.into()),
+            };
+            let answer = match found {
+                Err(CallStop::Error(Errno::REMOTE)) => {
+                    self = self.through_link(call)?;
+                    continue;
+                }
+                Err(CallStop::Error(Errno::NOENT)) if !self.ways.is_empty() => above(&self)?,
+                found => found?,
+            };
+            return Ok((answer, self));
         }
+        Err(Errno::LOOP.into())
+    }
+
+    /// [`look`](Self::look) for what cannot be done to a directory above granted ones. That is in use, as a directory is in
+    /// which something is mounted.
+    fn change(
+        self,
+        call: &Call<'_>,
+        granted: impl Fn(Place<'_>) -> Result<(), CallStop>,
+    ) -> Answer {
+        self.look(call, granted, |_| Err(Errno::BUSY.into()))?;
+        Ok(0)
+    }
+
+    /// Where the first link on the way leads, and the rest of the way from there.
+    fn through_link(&self, call: &Call<'_>) -> Result<Self, CallStop> {
+        let (directory, rest) = self.within.ok_or(Errno::NOENT)?;
+        let ends = self.path.match_indices('/').map(|(end, _)| end);
+        for end in ends.chain([self.path.len()]).filter(|end| *end > rest) {
+            let (way, behind) = self.path.split_at(end);
+            let name = way.get(rest..).unwrap_or_default();
+            let Ok(target) = call.program().read_link(Place { directory, name }) else {
+                continue;
+            };
+            let target = String::from_utf8(target).map_err(|_| Errno::NOENT)?;
+            let from = way.rsplit_once('/').map_or("", |(from, _)| from);
+            return Self::of(call, absolute(from, &format!("{target}{behind}")));
+        }
+        Err(Errno::NOENT.into())
     }
 }
 
@@ -77,14 +129,11 @@ fn named(call: &Call<'_>, directory: i32, text: &str) -> Result<Name, CallStop> 
     if text.is_empty() {
         return Err(Errno::NOENT.into());
     }
-    Ok(call.state(|state| {
-        let path = absolute(from.as_deref().unwrap_or(&state.working), text);
-        Name {
-            within: find(&state.directories, &path),
-            ways: ways(&state.directories, &path),
-            path,
-        }
-    })?)
+    let path = match from {
+        Some(from) => absolute(&from, text),
+        None => call.state(|state| absolute(&state.working, text))?,
+    };
+    Name::of(call, path)
 }
 
 fn mode(call: &Call<'_>, index: usize) -> Result<u32, Errno> {
@@ -95,12 +144,13 @@ fn mode(call: &Call<'_>, index: usize) -> Result<u32, Errno> {
 fn open_name(call: &Call<'_>, name: Name, flags: u64, mode: u32) -> Answer {
     const CREATE_NEW: u64 = 0o100 | 0o200;
     const ACCESS: u64 = 0o3;
-    let (object, is_directory) = name.or_above(
+    let ((object, is_directory), name) = name.look(
+        call,
         |place| {
             let (handle, is_directory) = call.program().open(place, flags as u32, mode)?;
             Ok((Object::Host(handle), is_directory))
         },
-        || match flags & CREATE_NEW == CREATE_NEW {
+        |name| match flags & CREATE_NEW == CREATE_NEW {
             true => Err(Errno::EXIST.into()),
             false if flags & (ACCESS | CREATE_NEW) != 0 => Err(Errno::ISDIR.into()),
             false => {
@@ -156,10 +206,12 @@ fn stat_text(call: &Call<'_>, (directory, text): (i32, &str), follow: bool, to: 
         Some(open) => files::stat_of(call, &open)?,
         None => {
             let name = named(call, directory, text)?;
-            name.or_above(
+            let look = name.look(
+                call,
                 |place| call.program().stat(place, follow),
-                || Ok(above::stat(&name.path)),
-            )?
+                |name| Ok(above::stat(&name.path)),
+            );
+            look?.0
         }
     };
     call.write(to, &stat)?;
@@ -197,9 +249,10 @@ fn access_text(call: &Call<'_>, (directory, text): (i32, &str), wanted: u32) -> 
         Some(_) => {}
         None => {
             let name = named(call, directory, text)?;
-            name.or_above(
+            name.look(
+                call,
                 |place| call.program().access(place, wanted),
-                || match wanted & WRITE {
+                |_| match wanted & WRITE {
                     0 => Ok(()),
                     _ => Err(Errno::ROFS.into()),
                 },
@@ -219,39 +272,39 @@ pub(crate) fn faccessat(call: &Call<'_>) -> Answer {
     access_text(call, (call.int(0), &text), call.argument(2) as u32)
 }
 
-fn make_directory(call: &Call<'_>, name: &Name, index: usize) -> Answer {
+fn make_directory(call: &Call<'_>, name: Name, index: usize) -> Answer {
     let mode = mode(call, index)?;
-    name.or_above(
+    name.look(
+        call,
         |place| call.program().make_directory(place, mode),
-        || Err(Errno::EXIST.into()),
+        |_| Err(Errno::EXIST.into()),
     )?;
     Ok(0)
 }
 
 pub(crate) fn mkdir(call: &Call<'_>) -> Answer {
-    make_directory(call, &here(call, 0)?, 1)
+    make_directory(call, here(call, 0)?, 1)
 }
 
 pub(crate) fn mkdirat(call: &Call<'_>) -> Answer {
-    make_directory(call, &at(call, 0, 1)?, 2)
+    make_directory(call, at(call, 0, 1)?, 2)
 }
 
-fn remove(call: &Call<'_>, name: &Name, directory: bool) -> Answer {
-    call.program().remove(name.place()?, directory)?;
-    Ok(0)
+fn remove(call: &Call<'_>, name: Name, directory: bool) -> Answer {
+    name.change(call, |place| call.program().remove(place, directory))
 }
 
 pub(crate) fn unlink(call: &Call<'_>) -> Answer {
-    remove(call, &here(call, 0)?, false)
+    remove(call, here(call, 0)?, false)
 }
 
 pub(crate) fn rmdir(call: &Call<'_>) -> Answer {
-    remove(call, &here(call, 0)?, true)
+    remove(call, here(call, 0)?, true)
 }
 
 pub(crate) fn unlinkat(call: &Call<'_>) -> Answer {
     let directory = call.argument(2) & AT_REMOVEDIR != 0;
-    remove(call, &at(call, 0, 1)?, directory)
+    remove(call, at(call, 0, 1)?, directory)
 }
 
 fn move_name(call: &Call<'_>, from: &Name, to: &Name) -> Answer {
@@ -290,23 +343,25 @@ pub(crate) fn linkat(call: &Call<'_>) -> Answer {
 }
 
 /// A link that the host's programs might follow leads nowhere but beneath its directory.
-fn make_link(call: &Call<'_>, target: &str, name: &Name) -> Answer {
-    call.program().make_link(target.as_bytes(), name.place()?)?;
-    Ok(0)
+fn make_link(call: &Call<'_>, target: &str, name: Name) -> Answer {
+    name.change(call, |place| {
+        call.program().make_link(target.as_bytes(), place)
+    })
 }
 
 pub(crate) fn symlink(call: &Call<'_>) -> Answer {
-    make_link(call, &call.path(0)?, &here(call, 1)?)
+    make_link(call, &call.path(0)?, here(call, 1)?)
 }
 
 pub(crate) fn symlinkat(call: &Call<'_>) -> Answer {
-    make_link(call, &call.path(0)?, &at(call, 1, 2)?)
+    make_link(call, &call.path(0)?, at(call, 1, 2)?)
 }
 
-fn read_link(call: &Call<'_>, name: &Name, to: u64, room: u64) -> Answer {
-    let target = name.or_above(
+fn read_link(call: &Call<'_>, name: Name, to: u64, room: u64) -> Answer {
+    let (target, _) = name.look(
+        call,
         |place| call.program().read_link(place),
-        || Err(Errno::INVAL.into()),
+        |_| Err(Errno::INVAL.into()),
     )?;
     let length = target.len().min(room as usize);
     call.write(to, target.get(..length).unwrap_or_default())?;
@@ -314,31 +369,26 @@ fn read_link(call: &Call<'_>, name: &Name, to: u64, room: u64) -> Answer {
 }
 
 pub(crate) fn readlink(call: &Call<'_>) -> Answer {
-    read_link(call, &here(call, 0)?, call.argument(1), call.argument(2))
+    read_link(call, here(call, 0)?, call.argument(1), call.argument(2))
 }
 
 pub(crate) fn readlinkat(call: &Call<'_>) -> Answer {
-    read_link(call, &at(call, 0, 1)?, call.argument(2), call.argument(3))
+    read_link(call, at(call, 0, 1)?, call.argument(2), call.argument(3))
 }
 
 pub(crate) fn truncate(call: &Call<'_>) -> Answer {
     let length = u64::try_from(call.argument(1) as i64).map_err(|_| Errno::INVAL)?;
-    call.program().set_length(here(call, 0)?.place()?, length)?;
-    Ok(0)
+    here(call, 0)?.change(call, |place| call.program().set_length(place, length))
 }
 
 pub(crate) fn chmod(call: &Call<'_>) -> Answer {
-    let name = here(call, 0)?;
-    call.program()
-        .set_mode(name.place()?, call.argument(1) as u32)?;
-    Ok(0)
+    let mode = call.argument(1) as u32;
+    here(call, 0)?.change(call, |place| call.program().set_mode(place, mode))
 }
 
 pub(crate) fn fchmodat(call: &Call<'_>) -> Answer {
-    let name = at(call, 0, 1)?;
-    call.program()
-        .set_mode(name.place()?, call.argument(2) as u32)?;
-    Ok(0)
+    let mode = call.argument(2) as u32;
+    at(call, 0, 1)?.change(call, |place| call.program().set_mode(place, mode))
 }
 
 pub(crate) fn utimensat(call: &Call<'_>) -> Answer {
@@ -354,11 +404,9 @@ pub(crate) fn utimensat(call: &Call<'_>) -> Answer {
             return Err(Errno::ACCESS.into());
         };
         call.program().set_open_times(&handle, times)?;
-    } else {
-        let name = at(call, 0, 1)?;
-        call.program().set_times(name.place()?, times)?;
+        return Ok(0);
     }
-    Ok(0)
+    at(call, 0, 1)?.change(call, |place| call.program().set_times(place, times))
 }
 
 pub(crate) fn umask(call: &Call<'_>) -> Answer {
@@ -379,7 +427,7 @@ pub(crate) fn getcwd(call: &Call<'_>) -> Answer {
 
 pub(crate) fn chdir(call: &Call<'_>) -> Answer {
     let name = here(call, 0)?;
-    name.or_above(|place| call.program().is_directory(place), || Ok(()))?;
+    let ((), name) = name.look(call, |place| call.program().is_directory(place), |_| Ok(()))?;
     call.state(|state| state.working = name.path)?;
     Ok(0)
 }

@@ -163,9 +163,9 @@ impl Mount {
         let name = if name.is_empty() { "." } else { name };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
         rustix::fs::openat2(&self.root, name, flags | OFlags::CLOEXEC, mode, resolve)
-            // What would lead out is, to the program, not there.
+            // What would lead out is not there, unless the other half knows where that is beneath another directory.
             .map_err(|error| match error {
-                Errno::XDEV => Errno::NOENT,
+                Errno::XDEV => Errno::REMOTE,
                 error => error,
             })
     }
