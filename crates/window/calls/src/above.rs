@@ -3,7 +3,6 @@
 //! A program may ask for them, enter them and list them, so that `realpath`, `mkdir -p` and patterns find their way. They hold
 //! nothing but the way to what was granted, which the program knows already. Nothing can be made, changed or removed there.
 
-use crate::call::Call;
 use crate::device;
 use crate::errno::Errno;
 use crate::handle::STAT;
@@ -66,10 +65,10 @@ impl Above {
     }
 
     /// lseek: to a position that `entries` told, or to the beginning.
-    pub(crate) fn seek(&self, call: &Call<'_>) -> Result<u64, Errno> {
+    pub(crate) fn seek(&self, offset: i64, whence: i32) -> Result<u64, Errno> {
         const SET: i32 = 0;
-        let position = usize::try_from(call.argument(1)).map_err(|_| Errno::INVAL)?;
-        if call.int(2) != SET || position > self.names.len() {
+        let position = usize::try_from(offset).map_err(|_| Errno::INVAL)?;
+        if whence != SET || position > self.names.len() {
             return Err(Errno::INVAL);
         }
         self.next.store(position, Ordering::Relaxed);

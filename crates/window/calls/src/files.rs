@@ -174,7 +174,7 @@ pub(crate) fn lseek(call: &Call<'_>) -> Answer {
         Object::Host(handle) => call.program().seek(&handle, offset, call.int(2)),
         Object::Device(_) => Ok(0),
         Object::Pipe(_) => Err(Errno::SPIPE.into()),
-        Object::Above(above) => Ok(above.seek(call)?),
+        Object::Above(above) => Ok(above.seek(offset, call.int(2))?),
     }
 }
 

@@ -55,7 +55,7 @@ pub fn answer(program: &dyn Program) -> Answer {
         Some(row) if !row.grant.is_given(program) => Err(Errno::PERM.into()),
         Some(row) => (row.function)(&call),
     };
-    // What leads out of what was granted is, to the program, not there.
+    // A name that leads out of what was granted is, to the program, not there.
     match answer {
         Err(CallStop::Error(Errno::REMOTE)) => Err(Errno::NOENT.into()),
         answer => answer,

@@ -163,7 +163,7 @@ impl Mount {
         let name = if name.is_empty() { "." } else { name };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
         rustix::fs::openat2(&self.root, name, flags | OFlags::CLOEXEC, mode, resolve)
-            // What would lead out is not there, unless the other half knows where that is beneath another directory.
+            // A name that would lead out is not there, unless the other half finds it beneath another directory.
             .map_err(|error| match error {
                 Errno::XDEV => Errno::REMOTE,
                 error => error,
