@@ -18,11 +18,17 @@ use table::Table;
 const HELP: &str = "\
 Runs httpd's own test suite with Debian's modules and with modules behind the wall.
 
-Usage: apache-suite [--folder FOLDER] [--walled NAME,NAME...] [SCRIPT]...
+Usage: apache-suite [OPTION]... [SCRIPT]...
 
-Scripts are named as t/modules/alias.t; all run if none is named. FOLDER keeps
-results (~/.cache/mullion/apache-suite; root's is /var/lib/mullion/apache-suite,
-which the servers' user can reach): a script that has one is not run again.
+  --folder FOLDER       keeps results, and what each script and the server said
+  --walled NAME,NAME... modules behind the wall
+  --only KIND           runs one kind of server alone, stock or walled
+  --seconds COUNT       a script that takes longer is ended (600)
+
+Scripts are named as t/modules/alias.t; all run if none is named. FOLDER is
+~/.cache/mullion/apache-suite if none is named; root's is
+/var/lib/mullion/apache-suite, which the servers' user can reach.
+A script that has a result there is not run again.
 Modules behind the wall are those that answer as the stock ones do, if none is
 named. libmod_mullion.so is taken from target/server, or from beside
 this program.
@@ -33,6 +39,9 @@ Exit status: 0 if each script did the same twice, 1 if not, 2 if the command is 
 struct Wanted {
     folder: Option<PathBuf>,
     walled: Vec<String>,
+    /// Whether modules are behind the wall, of each kind of server to run.
+    kinds: Vec<bool>,
+    seconds: u32,
     scripts: Vec<String>,
 }
 
@@ -67,6 +76,8 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, 
     let mut wanted = Wanted {
         folder: None,
         walled: names.map(|name| (*name).to_owned()).collect(),
+        kinds: vec![false, true],
+        seconds: 600,
         scripts: Vec::new(),
     };
     while let Some(argument) = arguments.next() {
@@ -75,6 +86,18 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, 
             "--help" | "-h" => return Ok(None),
             "--folder" => wanted.folder = Some(value()?.into()),
             "--walled" => wanted.walled = value()?.split(',').map(str::to_owned).collect(),
+            "--only" => {
+                wanted.kinds = match value()?.as_str() {
+                    "stock" => vec![false],
+                    "walled" => vec![true],
+                    other => return Err(format!("{other} is no kind of server")),
+                }
+            }
+            "--seconds" => {
+                let count = value()?;
+                let number = count.parse().ok().filter(|number| *number > 0);
+                wanted.seconds = number.ok_or(format!("{count} is no count of seconds"))?;
+            }
             option if option.starts_with('-') => return Err(format!("{option} is no option")),
             script => wanted.scripts.push(script.to_owned()),
         }
@@ -90,12 +113,12 @@ fn run(wanted: &Wanted) -> Result<bool, Setup> {
         None => mullion_fetch::cache_directory()?.join("apache-suite"),
     };
     let mut table = Table::open(&folder.join("results"))?;
-    let place = Place::new(&folder, &wanted.walled)?;
+    let place = Place::new(&folder, &wanted.walled, wanted.seconds)?;
     let scripts = match wanted.scripts.is_empty() {
         true => place.scripts()?,
         false => wanted.scripts.clone(),
     };
-    for walled in [false, true] {
+    for &walled in &wanted.kinds {
         let mut server = None;
         for script in &scripts {
             if table.has(script, walled) {

@@ -11,8 +11,14 @@ use std::process::{Command, Output, Stdio};
 /// Other multi-processing modules.
 const MPM: [&str; 3] = ["mpm_prefork", "mpm_worker", "mpm_event"];
 
-/// A script that takes longer than so many seconds is ended.
-const PATIENCE: &str = "600";
+/// What makes the copy and starts the server is ended behind so many seconds.
+const PATIENCE: u32 = 600;
+
+/// A module of the framework's own calls these by the names of their functions, which a module behind the wall does not show to others.
+const CALLED: [&str; 1] = ["session"];
+
+/// Scripts have these start programs, which the modules' own policies do not allow.
+const STARTS_PROGRAMS: [&str; 1] = ["rewrite"];
 
 /// Debian's `nobody`.
 const USER: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
@@ -22,6 +28,8 @@ pub(crate) struct Place {
     framework: PathBuf,
     /// Perl's modules.
     perl: PathBuf,
+    /// A script that takes longer is ended.
+    seconds: u32,
     is_root: bool,
 }
 
@@ -43,7 +51,7 @@ pub(crate) fn is_root() -> Result<bool, Setup> {
 }
 
 impl Place {
-    pub(crate) fn new(folder: &Path, walled: &[String]) -> Result<Place, Setup> {
+    pub(crate) fn new(folder: &Path, walled: &[String], seconds: u32) -> Result<Place, Setup> {
         let lock = Lock::parse(include_str!("../../../../sysroot/sources.toml"))?;
         let framework = fetch(lock.source("apache-suite")?)?.join("perl-framework");
         io(folder, fs::create_dir_all(folder))?;
@@ -76,6 +84,7 @@ impl Place {
             folder: folder.to_path_buf(),
             framework,
             perl,
+            seconds,
             is_root: is_root()?,
         };
         place.wrapper(walled)?;
@@ -120,10 +129,18 @@ impl Place {
         };
         let wall = copy(&library()?, "libmod_mullion.so")?;
         let mut edits = format!("1i LoadModule mullion_module {}\n", wall.display());
-        for name in walled {
+        for name in walled
+            .iter()
+            .filter(|name| !CALLED.contains(&name.as_str()))
+        {
             let (file, policy) = set.files(name);
             let file = copy(&file, &format!("mod_{name}.so"))?;
             let policy = copy(&policy, &format!("mod_{name}.toml"))?;
+            if STARTS_PROGRAMS.contains(&name.as_str()) {
+                let text = io(&policy, fs::read_to_string(&policy))?;
+                let text = text.replacen("\"@default\",", "\"@default\", \"@processes\",", 1);
+                io(&policy, fs::write(&policy, text))?;
+            }
             let (file, policy) = (file.display(), policy.display());
             let _always = writeln!(
                 edits,
@@ -164,7 +181,7 @@ impl Place {
 
 impl Server<'_> {
     /// A program as an ordinary user, in the framework's folder.
-    fn command(&self, words: &[&str]) -> Result<Output, Setup> {
+    fn command(&self, seconds: u32, words: &[&str]) -> Result<Output, Setup> {
         let mut command = match self.place.is_root {
             true => {
                 let mut command = Command::new("setpriv");
@@ -175,7 +192,8 @@ impl Server<'_> {
         };
         let perl = [self.root.join("Apache-Test/lib"), self.place.perl.clone()];
         let perl = std::env::join_paths(perl).unwrap_or_default();
-        command.args(["-k", "10", PATIENCE]).args(words);
+        let seconds = seconds.to_string();
+        command.args(["-k", "10", &seconds]).args(words);
         command.current_dir(&self.root).stdin(Stdio::null());
         command.env("PERL5LIB", perl).env("HOME", &self.root);
         command
@@ -221,7 +239,7 @@ impl Server<'_> {
                 "-apxs",
                 "/usr/bin/apxs",
             ];
-            let output = self.command(&words)?;
+            let output = self.command(PATIENCE, &words)?;
             if !output.status.success() {
                 return Err(Setup::Generate(last_words(&output)));
             }
@@ -231,7 +249,7 @@ impl Server<'_> {
     }
 
     fn start(&self) -> Result<(), Setup> {
-        let output = self.command(&["perl", "t/TEST", "-start"])?;
+        let output = self.command(PATIENCE, &["perl", "t/TEST", "-start"])?;
         match output.status.success() {
             true => Ok(()),
             false => Err(Setup::Generate(format!(
@@ -244,19 +262,45 @@ impl Server<'_> {
     /// Runs a script: how many checks passed, and which did not; or why it was skipped.
     pub(crate) fn run(&mut self, script: &str) -> Result<String, Setup> {
         self.prepare()?;
-        let output = self.command(&["perl", "t/TEST", "-verbose", "-run-tests", script])?;
+        let log = self.root.join("t/logs/error_log");
+        let before = fs::metadata(&log).map_or(0, |log| log.len());
+        let words = ["perl", "t/TEST", "-verbose", "-run-tests", script];
+        let output = self.command(self.place.seconds, &words)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        self.keep(script, &output, &read_behind(&log, before))?;
         if text.contains("httpd server") && text.contains("is not running") {
             self.start()?;
         }
         Ok(outcome(&text))
     }
+
+    /// Keeps what the script and the server said, for the people who look for the reason.
+    fn keep(&self, script: &str, output: &Output, log: &[u8]) -> Result<(), Setup> {
+        let kind = crate::table::kind(self.root.ends_with("run-walled"));
+        let said = self.place.folder.join(format!("said-{kind}"));
+        io(&said, fs::create_dir_all(&said))?;
+        let file = said.join(script.replace('/', "-"));
+        let parts: [&[u8]; 4] = [
+            &output.stdout,
+            &output.stderr,
+            b"\nThe server's log:\n",
+            log,
+        ];
+        io(&file, fs::write(&file, parts.concat()))
+    }
+}
+
+/// What a log got since it had so many bytes; all of it if it is shorter now.
+fn read_behind(log: &Path, before: u64) -> Vec<u8> {
+    let text = fs::read(log).unwrap_or_default();
+    let before = usize::try_from(before).unwrap_or_default();
+    text.get(before..).map_or(text.clone(), <[u8]>::to_vec)
 }
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
         if self.is_ready {
-            let _gone = self.command(&["perl", "t/TEST", "-stop"]);
+            let _gone = self.command(PATIENCE, &["perl", "t/TEST", "-stop"]);
         }
     }
 }
@@ -315,6 +359,12 @@ fn outcome(text: &str) -> String {
     }
     let missing = planned.map_or(0, |planned| planned.saturating_sub(passed + failed.len()));
     match (planned, failed.is_empty(), missing) {
+        (None, ..) if passed + failed.len() > 0 => {
+            format!(
+                "{passed} passed, failed: {}, it ended before its plan",
+                failed.join(" ")
+            )
+        }
         (None, ..) => "0 passed, it ended before its plan".to_owned(),
         (_, true, 0) => format!("{passed} passed"),
         (_, true, missing) => format!("{passed} passed, {missing} not run"),
