@@ -141,18 +141,28 @@ unsafe extern "C" {
     pub(crate) fn ap_hook_post_config(f: usize, before: usize, after: usize, order: c_int);
 }
 
-/// Where the server's dynamic linker finds a symbol. It is asked once for each name.
+/// Where the server's dynamic linker finds a symbol. It is asked until it has the name.
 pub(crate) fn symbol(name: &str) -> Option<usize> {
-    static KNOWN: RwLock<BTreeMap<String, Option<usize>>> = RwLock::new(BTreeMap::new());
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = known.get(name) {
-        return *found;
+        return Some(*found);
     }
     drop(known);
-    let found = look_up(name);
+    // What is not there may come with a module that is loaded later.
+    let found = look_up(name)?;
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     known.insert(name.to_owned(), found);
-    found
+    Some(found)
+}
+
+static KNOWN: RwLock<BTreeMap<String, usize>> = RwLock::new(BTreeMap::new());
+
+/// httpd has unloaded modules, and reads its configuration again: their functions may come to lie elsewhere.
+pub(crate) fn forget() {
+    KNOWN
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clear();
 }
 
 fn look_up(name: &str) -> Option<usize> {

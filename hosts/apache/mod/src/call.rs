@@ -76,14 +76,21 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
     }
 }
 
-/// httpd's own functions, in the order of the table's rows.
+/// httpd's own function of a row. Those of other modules are looked up when they are called (`partners.rs`): they come and go with
+/// the modules.
 fn real(place: usize) -> usize {
-    static REAL: OnceLock<Vec<usize>> = OnceLock::new();
-    let real = REAL.get_or_init(|| {
-        let rows = table().rows.iter();
-        rows.map(|row| apr::symbol(row.name).unwrap_or(0)).collect()
-    });
-    real.get(place).copied().unwrap_or(0)
+    static REAL: OnceLock<Vec<OnceLock<usize>>> = OnceLock::new();
+    let real = REAL.get_or_init(|| table().rows.iter().map(|_| OnceLock::new()).collect());
+    let Some(known) = real.get(place) else {
+        return 0;
+    };
+    if let Some(at) = known.get() {
+        return *at;
+    }
+    match apr::symbol(table().rows[place].name) {
+        Some(at) => *known.get_or_init(|| at),
+        None => 0,
+    }
 }
 
 /// Where calls of a function of the host lead.

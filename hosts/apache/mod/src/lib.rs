@@ -196,6 +196,7 @@ extern "C" fn status(r: u64) -> c_int {
 extern "C" fn register_hooks(_: u64) {
     // SAFETY: the functions stay: `stay` keeps this library.
     unsafe {
+    apr::forget();
         stay();
         stopped::register();
         apr::ap_hook_child_init(begin as *const () as usize, 0, 0, REALLY_FIRST);
