@@ -98,8 +98,11 @@ places! {
     CMD_INFO = "cmd_parms.info", 0;
     CMD_POOL = "cmd_parms.pool", 64;
     CMD_TEMP = "cmd_parms.temp_pool", 72;
+    CMD_DIRECTIVE = "cmd_parms.directive", 56;
     CMD_SERVER = "cmd_parms.server", 80;
     CMD_COMMAND = "cmd_parms.cmd", 96;
+    CMD_CONTEXT = "cmd_parms.context", 104;
+    D_FIRST_CHILD = "ap_directive_t.first_child", 24;
     F_CTX = "ap_filter_t.ctx", 8;
     F_NEXT = "ap_filter_t.next", 16;
     F_R = "ap_filter_t.r", 24;

@@ -55,6 +55,7 @@ mod relocatable;
 mod report;
 mod rings;
 mod score;
+mod sections;
 mod segments;
 mod shadows;
 mod slots;

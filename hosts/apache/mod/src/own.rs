@@ -24,8 +24,8 @@ macro_rules! functions {
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
         addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, own, pages,
-        partners, patterns, pieces, pooled, pools, processes, relocatable, segments, shadows,
-        sources, streams, timed, varbuf,
+        partners, patterns, pieces, pooled, pools, processes, relocatable, sections, segments,
+        shadows, sources, streams, timed, varbuf,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -62,6 +62,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             pieces: malloc, calloc, aligned_alloc, realloc, free;
             pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;
             streams: fclose, fread;
+            sections: ap_walk_config;
             sources: ap_pcfg_open_custom;
             pages: htmlCreatePushParserCtxt, htmlFreeParserCtxt, htmlParseChunk, xmlCtxtUseOptions;
             ldap: apr_ldap_init, apr_ldap_set_option, ldap_bind_s, ldap_compare_s, ldap_count_entries, ldap_first_entry, ldap_get_dn,
