@@ -16,6 +16,7 @@ unsafe extern "C" {
     pub(crate) fn apr_pool_clear(pool: u64);
     pub(crate) fn apr_pool_destroy(pool: u64);
     pub(crate) fn apr_pool_parent_get(pool: u64) -> u64;
+    pub(crate) fn apr_file_flags_get(file: u64) -> i32;
     pub(crate) fn apr_pool_pre_cleanup_register(pool: u64, data: u64, act: usize);
     pub(crate) fn apr_pool_cleanup_kill(pool: u64, data: u64, act: usize);
     pub(crate) fn apr_thread_mutex_trylock(mutex: u64) -> c_int;

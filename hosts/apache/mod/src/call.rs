@@ -60,6 +60,7 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
         return 0;
     };
     frame.walled.asked.count();
+    frame.may_wait();
     let kept = frame.kept();
     let exchanged = frame.walled.exchange(frame);
     let answer = exchanged.and_then(|()| errors::around(frame, || act(frame)));
@@ -199,6 +200,9 @@ fn mediated(frame: &Frame, place: usize, arguments: &mut [u64; WIDE]) -> Answer<
     if row.is_hook && crate::pools::serves() {
         return Err(format!("{}: the server serves already", row.name));
     }
+    if row.computes {
+        frame.only_computes();
+    }
     match &row.way {
         Way::Mediated(params, _) if row.is_simple => {
             simple(frame, (row.name, params), real(place), arguments)
@@ -301,6 +305,16 @@ pub(crate) fn checked(
     // What the function reads twice, no thread of the module changes meanwhile.
     let mut copies: Vec<Vec<u8>> = Vec::new();
     let has_rings = params.iter().any(|param| param.is_ring()) || answer.is_ring();
+    // A request's thread works with its buckets without a lock.
+    if matches!(answer, Result_::Object(b'A' | b'b'))
+        && let Some(pool) = pool_of(params, arguments)
+        && crate::pools::serves()
+        && !crate::pools::is_bound(pool)
+    {
+        return Err(format!(
+            "{name}: {pool:#x} is a pool of no request or connection"
+        ));
+    }
     // Brigades first: a bucket may be the end of one.
     if has_rings {
         for (at, param) in params.iter().enumerate().take(WIDE) {

@@ -43,6 +43,7 @@ extern "C" fn child(node: u64) -> i32 {
 
 fn node(frame: &Frame, pool: u64, data: u64, [plain, child]: [u64; 2]) -> Answer<u64> {
     let walled = frame.walled;
+    frame.only_computes();
     walled.pool(frame, pool)?;
     let node = Node {
         plain: back::stand_in(frame, kind("cleanup_of"), plain)?,
@@ -89,6 +90,7 @@ pub(crate) extern "C" fn apr_pool_pre_cleanup_register(pool: u64, data: u64, act
 }
 
 fn kill(frame: &Frame, pool: u64, data: u64, act: u64) -> Answer<()> {
+    frame.only_computes();
     frame.walled.pool(frame, pool)?;
     if let Some(node) = frame.walled.take_cleanup(pool, data, act) {
         // SAFETY: the pool lives.
@@ -108,6 +110,7 @@ pub(crate) extern "C" fn apr_pool_cleanup_run(pool: u64, data: u64, act: u64) ->
     mediate(|frame| {
         let stand_in = back::stand_in(frame, kind("cleanup_of"), act)?;
         kill(frame, pool, data, act)?;
+        frame.end_turns();
         Ok(call(stand_in, data, pool) as u32 as u64)
     })
 }

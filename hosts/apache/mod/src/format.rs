@@ -82,6 +82,7 @@ variadic! {
             let text = unsafe { std::slice::from_raw_parts(line.as_ptr().cast::<u8>(), length) };
             return frame.walled.copy(frame, pool, text);
         }
+        frame.only_computes();
         frame.walled.pool(frame, pool)?;
         // SAFETY: the pool lives, and the format writes nothing by its arguments.
         let made = unsafe { apr::apr_psprintf(pool, format.at(), c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
@@ -147,6 +148,7 @@ variadic! {
         false => Err(format!("{:#x} is no connection that the module was given", passed.integers[5])),
     };
     ap_log_perror_ = |frame, passed| {
+        frame.only_computes();
         if passed.integers[5] != 0 {
             frame.walled.pool(frame, passed.integers[5])?;
         }
@@ -238,6 +240,7 @@ variadic! {
             each => each,
         };
         // Tables of the configurations of others are read, as the module may itself. One of the module's stays meanwhile.
+        frame.only_computes();
         let _is_known = call::has(frame, b't', table);
         let keys = passed.list(3)?;
         let passes = match keys.is_empty() {
@@ -245,6 +248,7 @@ variadic! {
             // APR, too, goes through the table once for each key.
             false => keys.into_iter().map(|key| entries(table, key)).collect(),
         };
+        frame.end_turns();
         // SAFETY: it stands for a function of the module's, and takes three words.
         let each = unsafe { std::mem::transmute::<u64, extern "C" fn(u64, u64, u64) -> i32>(each) };
         let mut answer = 1;
@@ -562,6 +566,7 @@ fn allow(frame: &Frame, passed: &Passed, numbers: bool) -> Answer<u64> {
 
 pub(crate) extern "C" fn apr_pvsprintf(pool: u64, format: u64, list: u64) -> u64 {
     mediate(|frame| {
+        frame.only_computes();
         frame.walled.pool(frame, pool)?;
         frame.walled.must_write(list, 24)?;
         let format = checked(format)?;

@@ -4,6 +4,7 @@
 use crate::homes::Hold;
 use crate::layout::{self, read};
 use crate::pools;
+use crate::turns;
 use crate::walled::Walled;
 use std::cell::{Cell, RefCell};
 
@@ -54,6 +55,8 @@ pub(crate) enum Held {
     Pool(Hold),
     /// A list of resources.
     List(u64),
+    /// The turn with something that belongs to no request (`turns.rs`).
+    Turn(u64),
 }
 
 /// A call that is in a module.
@@ -63,6 +66,8 @@ pub(crate) struct Frame {
     pub(crate) before: *const Frame,
     /// What the module's call of the host works with now.
     held: RefCell<Vec<Held>>,
+    /// Whether the function of the host that the module calls now only computes.
+    computes: Cell<bool>,
 }
 
 thread_local! {
@@ -93,10 +98,15 @@ impl Frame {
                 roots: [Root::None; 6],
                 before,
                 held: RefCell::default(),
+                computes: Cell::new(false),
             };
             fill(&mut frame.roots);
             now.set(&raw const frame);
-            let result = call(&frame);
+            // SAFETY: a frame's caller lives longer.
+            let result = match unsafe { before.as_ref() } {
+                Some(outer) if outer.kept() != 0 => turns::inside(|| call(&frame)),
+                _ => call(&frame),
+            };
             frame.let_go(0);
             now.set(before);
             result
@@ -128,6 +138,37 @@ impl Frame {
     /// Keeps something until the call of the host returns that asks for it.
     pub(crate) fn keep(&self, held: Held) {
         self.held.borrow_mut().push(held);
+    }
+
+    /// The call of the host begins, of which it is not known that it only computes.
+    #[inline]
+    pub(crate) fn may_wait(&self) {
+        self.computes.set(false);
+    }
+
+    /// The function of the host waits for nobody: others may wait for their turn.
+    #[inline]
+    pub(crate) fn only_computes(&self) {
+        self.computes.set(true);
+    }
+
+    /// Takes the turn with a lasting thing until the call of the host returns.
+    pub(crate) fn take_turn(&self, at: u64) -> Result<(), String> {
+        turns::begin(at, self.computes.get())?;
+        self.keep(Held::Turn(at));
+        Ok(())
+    }
+
+    /// The call has taken what it needs of lasting things. What it has looked at stays until it returns.
+    pub(crate) fn end_turns(&self) {
+        let mut held = self.held.borrow_mut();
+        held.retain(|held| match held {
+            Held::Turn(at) => {
+                turns::end(*at);
+                false
+            }
+            _ => true,
+        });
     }
 
     /// How much is kept.

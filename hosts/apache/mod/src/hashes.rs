@@ -47,6 +47,7 @@ fn known(frame: &Frame, hash: u64, name: &str) -> Answer<()> {
 /// Without a pool the list goes with the call's request, or else with the process.
 pub(crate) extern "C" fn apr_hash_first(pool: u64, hash: u64) -> u64 {
     mediate(|frame| {
+        frame.only_computes();
         known(frame, hash, "apr_hash_first")?;
         let all = entries(hash)?;
         let count = all.len() as u64;
@@ -133,17 +134,25 @@ pub(crate) extern "C" fn apr_hash_merge(
     const NAME: &str = "apr_hash_merge";
     mediate(|frame| {
         let walled = frame.walled;
+        frame.only_computes();
         walled.pool(frame, pool)?;
         known(frame, overlay, NAME)?;
         known(frame, base, NAME)?;
         let merger = back::stand_in(frame, kind("hash_merge"), merger)?;
         let real = |name| apr::symbol(name).ok_or("the server does not have it");
         let (copy, merge) = (real("apr_hash_copy")?, real(NAME)?);
-        // SAFETY: they are APR's functions, with hashes that this call holds, and a function that stands for the module's or null.
-        let made = unsafe {
+        // SAFETY: it is APR's function, with hashes that this call holds.
+        let (overlay, base) = unsafe {
             let copy: extern "C" fn(u64, u64) -> u64 = std::mem::transmute(copy);
+            (copy(pool, overlay), copy(pool, base))
+        };
+        // The module's function runs from here on. Others may use what was copied meanwhile, and not the pool.
+        frame.end_turns();
+        walled.pool(frame, pool)?;
+        // SAFETY: it is APR's function, with hashes of ours, and a function that stands for the module's or null.
+        let made = unsafe {
             let merge: extern "C" fn(u64, u64, u64, u64, u64) -> u64 = std::mem::transmute(merge);
-            merge(pool, copy(pool, overlay), copy(pool, base), merger, data)
+            merge(pool, overlay, base, merger, data)
         };
         walled.know(frame, Some(pool), made, b'g')?;
         Ok(made)

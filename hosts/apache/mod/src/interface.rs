@@ -105,6 +105,8 @@ pub(crate) struct Row {
     pub(crate) is_simple: bool,
     /// Whether it registers a function in a list that the core goes through without a lock.
     pub(crate) is_hook: bool,
+    /// Whether it only computes, and waits for nobody.
+    pub(crate) computes: bool,
 }
 
 /// A parameter of a module's function.
@@ -349,6 +351,20 @@ fn way(words: &[&'static str]) -> Way {
     }
 }
 
+/// Groups whose functions compute, and write lines of the log. While one works, other threads wait for their turn with what it
+/// works with. For a function of another group they do not wait, as that one may wait for them.
+const COMPUTE: [&str; 9] = [
+    "memory",
+    "text",
+    "tables",
+    "arrays",
+    "hashes",
+    "log",
+    "config",
+    "expressions",
+    "identifiers",
+];
+
 /// All functions, and for each group what it is for.
 pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
@@ -386,6 +402,7 @@ pub(crate) fn table() -> &'static Table {
                 group,
                 way,
                 is_simple,
+                computes: COMPUTE.contains(&group),
                 is_hook: name.starts_with("ap_hook_") || name.starts_with("ap_register_"),
             });
         }

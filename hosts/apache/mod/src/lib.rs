@@ -65,6 +65,7 @@ mod streams;
 mod swaps;
 mod texts;
 mod timed;
+mod turns;
 mod varbuf;
 mod walled;
 mod warm;
@@ -195,9 +196,9 @@ extern "C" fn status(r: u64) -> c_int {
 }
 
 extern "C" fn register_hooks(_: u64) {
+    apr::forget();
     // SAFETY: the functions stay: `stay` keeps this library.
     unsafe {
-    apr::forget();
         stay();
         stopped::register();
         apr::ap_hook_child_init(begin as *const () as usize, 0, 0, REALLY_FIRST);

@@ -105,6 +105,15 @@ pub(crate) fn is_slot(at: u64) -> bool {
     is_ours || apr::symbol("ap_set_deprecated") == Some(at as usize)
 }
 
+/// Whether a file has a buffer that APR does not lock.
+pub(crate) fn is_buffered(file: u64) -> bool {
+    const BUFFERED: i32 = 0x80;
+    const LOCKED: i32 = 0x200;
+    // SAFETY: the file was opened for the module, and has not been closed.
+    let flags = unsafe { apr::apr_file_flags_get(file) };
+    flags & BUFFERED != 0 && flags & LOCKED == 0
+}
+
 /// A string that the module passes; only read, as the module may itself.
 pub(crate) fn string<'a>(at: u64) -> Answer<&'a [u8]> {
     match at < 4096 {

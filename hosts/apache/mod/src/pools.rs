@@ -12,6 +12,7 @@ use crate::call::{is_request, mediate};
 use crate::frame::{self, Frame, Held};
 use crate::homes::Homes;
 use crate::layout::{self, read};
+use crate::turns;
 use crate::walled::{Answer, Walled, lock};
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -46,6 +47,7 @@ static SERVES: AtomicBool = AtomicBool::new(false);
 
 /// A process begins to serve with its own pool, or there is none yet.
 pub(crate) fn begin(pool: u64) {
+    turns::fresh();
     CHILD.store(pool, Ordering::Relaxed);
 }
 
@@ -89,8 +91,10 @@ pub(crate) fn hold(frame: &Frame, pool: u64, is_bound: bool) -> bool {
 
 /// A call of the host has returned.
 pub(crate) fn let_go(held: Held) {
-    if let Held::Pool(hold) = held {
-        homes(|homes| homes.release(hold));
+    match held {
+        Held::Pool(hold) => homes(|homes| homes.release(hold)),
+        Held::Turn(at) => turns::end(at),
+        Held::List(_) => {}
     }
 }
 
@@ -132,6 +136,7 @@ pub(crate) unsafe fn watch(pool: u64) {
 pub(crate) extern "C" fn apr_pool_create_ex(to: u64, parent: u64, _: u64, _: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
+        frame.only_computes();
         walled.must_write(to, 8)?;
         // One without a parent is the server's own, and stays.
         if parent != 0 {
@@ -160,6 +165,7 @@ pub(crate) extern "C" fn apr_pool_clear(pool: u64) -> u64 {
     mediate(|frame| {
         let bound = is_bound(pool);
         own_pool(frame, pool)?;
+        frame.take_turn(pool)?;
         // SAFETY: it is a pool that the module has made, and it lives behind this. Nobody else can end it meanwhile.
         let parent = unsafe {
             apr::apr_pool_clear(pool);
@@ -176,6 +182,7 @@ pub(crate) extern "C" fn apr_pool_clear(pool: u64) -> u64 {
 pub(crate) extern "C" fn apr_pool_destroy(pool: u64) -> u64 {
     mediate(|frame| {
         own_pool(frame, pool)?;
+        frame.take_turn(pool)?;
         // SAFETY: as above. Its cleanup has the module forget it.
         unsafe { apr::apr_pool_destroy(pool) };
         Ok(0)

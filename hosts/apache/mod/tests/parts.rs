@@ -6,3 +6,6 @@ mod few;
 mod homes;
 #[path = "../src/quick.rs"]
 mod quick;
+#[path = "../src/turns.rs"]
+#[expect(dead_code, reason = "a process begins in a server alone")]
+mod turns;

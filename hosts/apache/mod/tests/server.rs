@@ -544,7 +544,23 @@ fn what_another_thread_works_with_is_not_ended_nor_used(place: &Place) {
     ];
     let server = Server::start(place, &attacked(&lines.concat()), true);
     let pid = running::get(server.port, "/hostile/pid", &[]).body;
+    // Two threads change a table, a hash and a pool at the same time, and wait for each other before. All of it must be there.
+    let port = server.port;
+    let second = std::thread::spawn(move || running::try_get(port, "/hostile/raced-second", &[]));
+    let first = running::try_get(port, "/hostile/raced-first", &[]);
+    let second = second.join().expect("it ends");
+    let bodies = [&first, &second].map(|answer| answer.as_ref().map(|answer| &answer.body));
+    assert!(
+        matches!(bodies, [Ok(first), Ok(_)] if first == "80000 80000 80000"),
+        "{first:?} {second:?}: {}",
+        server.log()
+    );
     for (keeps, attack, words) in [
+        (
+            "keep-merging",
+            "use-kept",
+            "is in use by another thread's call",
+        ),
         (
             "keep-lasting",
             "end-kept",

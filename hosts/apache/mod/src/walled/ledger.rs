@@ -8,6 +8,7 @@ use crate::frame::Frame;
 use crate::pools::{self, GOING, OF_REQUEST, is_global};
 use crate::quick::Map;
 use crate::rings;
+use crate::turns;
 use mullion_word_runtime::Granted;
 use std::sync::Mutex;
 
@@ -129,6 +130,12 @@ extern "C" fn clean(data: u64) -> i32 {
 extern "C" fn nothing(_: u64) -> i32 {
     0
 }
+/// The pool, if it goes with no request or connection.
+fn lasting(pool: u64, is_bound: Option<bool>) -> Option<u64> {
+    let is_bound = is_bound.unwrap_or_else(|| pools::is_bound(pool));
+    (!is_bound).then_some(pool)
+}
+
 impl Walled {
     /// What the module has of a pool, if it may use it.
     pub(super) fn with<R>(
@@ -139,14 +146,20 @@ impl Walled {
     ) -> Answer<R> {
         let mut state = lock(&self.state);
         let known = state.ledgers.get(&pool).map(|ledger| ledger.is_bound);
-        if known.is_none() || !frame.is_given(pool) {
-            let own = state.objects.get(&pool).map(|(kind, _)| *kind);
-            drop(state);
-            self.may_use(frame, pool, own, known)?;
-            state = lock(&self.state);
-            self.open(&mut state, pool);
+        if known == Some(true) && frame.is_given(pool) {
+            return act(&mut state);
         }
-        act(&mut state)
+        let own = state.objects.get(&pool).map(|(kind, _)| *kind);
+        drop(state);
+        if known.is_none() || !frame.is_given(pool) {
+            self.may_use(frame, pool, own, known)?;
+        }
+        // The turn comes before the lock: a thread that has the turn may wait for the lock.
+        turns::short(lasting(pool, known), || {
+            let mut state = lock(&self.state);
+            self.open(&mut state, pool);
+            act(&mut state)
+        })
     }
 
     /// Whether the call may use a pool: it was given it, or the module has made it, and no other thread ends it.
@@ -208,12 +221,14 @@ impl Walled {
 
     /// A block of another module's, as long as its pool lives.
     pub(crate) fn borrow(&'static self, (pool, at, bytes): (u64, u64, u64)) -> Answer<()> {
-        let mut state = lock(&self.state);
-        self.open(&mut state, pool);
-        let granted = self.grant(at, bytes)?;
-        let ledger = state.ledgers.entry(pool).or_default();
-        ledger.lend(self, pool, granted);
-        Ok(())
+        turns::short(lasting(pool, None), || {
+            let mut state = lock(&self.state);
+            self.open(&mut state, pool);
+            let granted = self.grant(at, bytes)?;
+            let ledger = state.ledgers.entry(pool).or_default();
+            ledger.lend(self, pool, granted);
+            Ok(())
+        })
     }
 
     /// A function of the module's that a pool runs when it goes.
@@ -253,9 +268,16 @@ impl Walled {
         ledger.is_some_and(|ledger| ledger.stopped.contains(&r))
     }
 
-    /// A pool that the module may use.
+    /// A pool that the module may use. No other thread uses it until the call of the host returns.
     pub(crate) fn pool(&'static self, frame: &Frame, pool: u64) -> Answer<()> {
-        self.with(frame, pool, |_| Ok(()))
+        let is_bound = self.with(frame, pool, |state| {
+            let ledger = state.ledgers.get(&pool);
+            Ok(ledger.is_some_and(|ledger| ledger.is_bound))
+        })?;
+        match is_bound {
+            true => Ok(()),
+            false => frame.take_turn(pool),
+        }
     }
 
     /// The pool is cleared or destroyed.

@@ -7,6 +7,16 @@ use crate::frame::{self, Frame};
 use crate::pools::{self, GOING};
 use std::sync::MutexGuard;
 
+/// Whether two threads must not have APR or a library work with an object of this kind. Locks and lists are made for several
+/// threads, the kernel locks sockets, and others are only read once they are made.
+fn is_for_one(kind: u8, object: u64) -> bool {
+    const FOR_ALL: &[u8] = b"mMlLSuxeT3RnaPzhZ1245UYV6789rcofFXIspqQ";
+    match kind {
+        b'i' => crate::own::is_buffered(object),
+        kind => !FOR_ALL.contains(&kind),
+    }
+}
+
 impl Walled {
     /// The module may pass an object from now on, as long as the pool lives; for ever if there is none.
     pub(crate) fn know(
@@ -59,7 +69,7 @@ impl Walled {
     }
 
     /// Whether the module has made or was given an object, and this thread's call may use it. It stays until the call of the host
-    /// returns that asks.
+    /// returns that asks, and no other thread uses it if it belongs to no request.
     pub(crate) fn knows(&self, object: u64, kind: u8) -> bool {
         let state = lock(&self.state);
         match state.objects.get(&object) {
@@ -73,17 +83,35 @@ impl Walled {
 
     /// Whether the newest call of this thread may use what lives as long as a pool.
     fn is_usable(&self, state: MutexGuard<'_, State>, object: u64, known: (u8, u64)) -> bool {
-        let home = known.1;
-        let Some(frame) = frame::now().filter(|frame| home != 0 && !frame.is_given(home)) else {
+        let (kind, home) = known;
+        let Some(frame) = frame::now() else {
             return true;
         };
+        let is_given = home == 0 || frame.is_given(home);
+        let is_for_one = is_for_one(kind, object);
+        if is_given && !is_for_one {
+            return true;
+        }
         let is_bound = state
             .ledgers
             .get(&home)
             .is_some_and(|ledger| ledger.is_bound);
         drop(state);
+        if !is_given && !pools::hold(frame, home, is_bound) {
+            return false;
+        }
+        if is_for_one && !is_bound {
+            // Tables and hashes allocate from their pool.
+            let turn = match kind {
+                b't' | b'g' if home != 0 => home,
+                _ => object,
+            };
+            if frame.take_turn(turn).is_err() {
+                return false;
+            }
+        }
         // It may have gone before it was held.
-        pools::hold(frame, home, is_bound) && lock(&self.state).objects.get(&object) == Some(&known)
+        lock(&self.state).objects.get(&object) == Some(&known)
     }
 
     /// Requests or connections that the module has made, and that this thread's call may use.

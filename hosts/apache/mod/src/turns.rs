@@ -1,0 +1,177 @@
+//! Turns with what belongs to no request: pools, tables, hashes and other objects that APR does not lock. One thread at a time has
+//! APR work with such a thing.
+//!
+//! ```text
+//!   a call of the host names a lasting thing ──► nobody has its turn ──► APR works ──► the call returns: the turn is over
+//!                                            ├─► APR works with it in another thread, and waits for nobody ──► this one waits
+//!                                            └─► otherwise ──► this call is refused
+//! ```
+//!
+//! No two threads wait for each other. A thread waits only for one that is inside of a function that only computes, with no
+//! function of a module in it. That one may itself wait for a turn, but only for one at a higher address than all that it has.
+
+use crate::quick::Map;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+struct Turn {
+    thread: u64,
+    /// Calls of the thread that have it, one inside of the other.
+    calls: u32,
+    /// Whether the function that has it only computes.
+    computes: bool,
+    /// How many of the thread's functions of modules run inside of it.
+    inside: u32,
+}
+
+impl Turn {
+    fn is_short(&self) -> bool {
+        self.computes && self.inside == 0
+    }
+}
+
+static TURNS: Mutex<Option<Map<Turn>>> = Mutex::new(None);
+static OVER: Condvar = Condvar::new();
+
+fn turns() -> MutexGuard<'static, Option<Map<Turn>>> {
+    TURNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number of this thread.
+fn here() -> u64 {
+    // SAFETY: it asks for a number.
+    unsafe { libc::pthread_self() }
+}
+
+/// Has the turn with a thing, if it is a lasting one, while something short is done.
+///
+/// # Errors
+/// As for [`begin`].
+pub(crate) fn short<R>(
+    lasting: Option<u64>,
+    act: impl FnOnce() -> Result<R, String>,
+) -> Result<R, String> {
+    let Some(at) = lasting else {
+        return act();
+    };
+    begin(at, true)?;
+    let result = act();
+    end(at);
+    result
+}
+
+/// This thread has the turn with a thing until [`end`]. Whether what it does only computes, so that others wait for it, is said by
+/// the first of its calls that has it.
+///
+/// # Errors
+/// Another thread has it, and may have it for long; or that one could wait for this one.
+pub(crate) fn begin(at: u64, computes: bool) -> Result<(), String> {
+    let thread = here();
+    let mut all = turns();
+    loop {
+        let turns = all.get_or_insert_default();
+        // Nobody waits for a turn that has functions of modules inside.
+        let has_above = turns
+            .iter()
+            .any(|(other, turn)| *other > at && turn.thread == thread && turn.inside == 0);
+        match turns.get_mut(&at) {
+            None => {
+                let turn = Turn {
+                    thread,
+                    calls: 1,
+                    computes,
+                    inside: 0,
+                };
+                turns.insert(at, turn);
+                return Ok(());
+            }
+            Some(turn) if turn.thread == thread => {
+                turn.calls += 1;
+                return Ok(());
+            }
+            Some(turn) if !turn.is_short() || has_above => {
+                return Err(format!("{at:#x} is in use by another thread's call"));
+            }
+            Some(_) => all = OVER.wait(all).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+/// A call returns that had the turn.
+pub(crate) fn end(at: u64) {
+    let mut all = turns();
+    let turns = all.get_or_insert_default();
+    if let Some(turn) = turns.get_mut(&at) {
+        turn.calls -= 1;
+        if turn.calls == 0 {
+            turns.remove(&at);
+            OVER.notify_all();
+        }
+    }
+}
+
+/// A function of a module runs inside of this thread's turns, which may wait for other threads: these do not wait for it.
+pub(crate) fn inside<R>(act: impl FnOnce() -> R) -> R {
+    let count = |change: fn(u32) -> u32| {
+        let thread = here();
+        let mut all = turns();
+        let own = all.get_or_insert_default().values_mut();
+        own.filter(|turn| turn.thread == thread)
+            .for_each(|turn| turn.inside = change(turn.inside));
+        OVER.notify_all();
+    };
+    count(|inside| inside + 1);
+    let result = act();
+    count(|inside| inside.saturating_sub(1));
+    result
+}
+
+/// A process has begun: of its parent's threads there is only this one.
+pub(crate) fn fresh() {
+    *turns() = None;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{begin, end, inside, short};
+
+    #[test]
+    fn a_thread_waits_for_one_that_computes_alone() {
+        const AT: u64 = 0x10;
+        assert_eq!(begin(AT, true), Ok(()));
+        let other = std::thread::spawn(|| short(Some(AT), || Ok(())));
+        let refused = inside(|| std::thread::spawn(|| begin(AT, true)).join());
+        assert!(refused.expect("it ends").is_err());
+        // The first one came before or while a function of a module ran, or waits still.
+        end(AT);
+        let _either = other.join().expect("it ends");
+        assert_eq!(begin(AT, false), Ok(()));
+        let refused = std::thread::spawn(|| begin(AT, true)).join();
+        assert!(refused.expect("it ends").is_err());
+        end(AT);
+    }
+
+    #[test]
+    fn a_thread_does_not_wait_for_a_lower_turn_than_it_has() {
+        const LOW: u64 = 0x20;
+        const HIGH: u64 = 0x30;
+        assert_eq!(begin(LOW, true), Ok(()));
+        let other = std::thread::spawn(|| {
+            let high = begin(HIGH, true);
+            let low = begin(LOW, true);
+            end(HIGH);
+            (high, low.is_err())
+        });
+        assert_eq!(other.join().expect("it ends"), (Ok(()), true));
+        end(LOW);
+    }
+
+    #[test]
+    fn a_turn_nests_in_its_own_thread() {
+        const AT: u64 = 0x40;
+        assert_eq!(begin(AT, true), Ok(()));
+        assert_eq!(inside(|| short(Some(AT), || Ok(7))), Ok(7));
+        end(AT);
+        let free = std::thread::spawn(|| short(Some(AT), || Ok(8))).join();
+        assert_eq!(free.expect("it ends"), Ok(8));
+    }
+}
