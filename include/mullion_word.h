@@ -68,7 +68,7 @@ typedef int32_t mullion_word_status;
 #define MULLION_WORD_REFUSED 8
 /* Calls in the domain have not returned. */
 #define MULLION_WORD_IN_USE 9
-/* There is no report. */
+/* There is no report, no calling module, or no trace. */
 #define MULLION_WORD_NOTHING 10
 /* The library has failed. */
 #define MULLION_WORD_INTERNAL 11
@@ -518,6 +518,19 @@ typedef void mullion_word_note_function(void *user, const mullion_word_note *not
 mullion_word_status mullion_word_learn(mullion_word_module module, mullion_word_policy policy,
                                        mullion_word_note_function *function, void *user,
                                        mullion_word_domain *loaded);
+
+/* ---- Traces ------------------------------------------------------------- */
+
+/* Begins the trace of this process for the hardware model, before the first module is loaded. It has each decision of the
+ * supervisor: who was granted and lost what. With `steps` not 0 it also has the calls, instructions, loads and stores of
+ * modules, on the first thread that enters one. Each instruction then takes some microseconds. MULLION_WORD_REFUSED: there
+ * was a trace before. */
+mullion_word_status mullion_word_trace_begin(int steps);
+
+/* Ends it, and writes the file, for `mullion model run FILE`. `note` says how it came to be, for people. There is no second
+ * trace in a process. MULLION_WORD_NOTHING: none was begun, or it has ended. MULLION_WORD_REFUSED: the run had more than
+ * 16 million decisions. MULLION_WORD_CANNOT_OPEN: the system refuses the file. */
+mullion_word_status mullion_word_trace_end(const char *file, const char *note);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@ use crate::runtime::{
 };
 use crate::status::{self, Failure, Status, guarded};
 use crate::table::{self, Object};
+use crate::trace::{self, BeginError, WriteError};
 use crate::{OpenError, module, read};
 use mullion_word_policy::{File, Interface, allocator};
 use std::cell::RefCell;
@@ -54,6 +55,23 @@ impl From<OpenError> for Failure {
             OpenError::File(_) => Status::CANNOT_OPEN,
             OpenError::Rejected(_) => Status::REJECTED,
             OpenError::Module(_) => Status::CANNOT_LOAD,
+        };
+        Failure::new(status, error)
+    }
+}
+
+impl From<BeginError> for Failure {
+    fn from(error: BeginError) -> Failure {
+        Failure::new(Status::REFUSED, error)
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Failure {
+        let status = match &error {
+            WriteError::NotBegun => Status::NOTHING,
+            WriteError::File(_) => Status::CANNOT_OPEN,
+            _ => Status::REFUSED,
         };
         Failure::new(status, error)
     }
@@ -674,5 +692,20 @@ extern "C" fn mullion_word_take_report(handle: u64, report: *mut CReport) -> Sta
             *texts = Texts::default();
             put(report, CReport::new(&next, texts))
         })
+    })
+}
+
+// ---- Traces
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_trace_begin(steps: i32) -> Status {
+    guarded(|| Ok(trace::begin(&host()?, steps != 0)?))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn mullion_word_trace_end(file: *const c_char, note: *const c_char) -> Status {
+    guarded(|| {
+        let file = Path::new(OsStr::from_bytes(text(file)?.to_bytes()));
+        Ok(trace::end(file, name(note)?)?)
     })
 }

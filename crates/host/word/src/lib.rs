@@ -27,6 +27,7 @@ mod table;
 
 pub use mullion_mmp::log::{LogTraceError, RunEvent, write_run, write_trace};
 pub use mullion_word_runtime as runtime;
+pub use mullion_word_trace as trace;
 
 use mullion_symbols::Symbols;
 use mullion_word_verifier::verify;

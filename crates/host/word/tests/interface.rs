@@ -7,6 +7,11 @@
 mod support;
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
+use mullion_mmp::config::Config;
+use mullion_mmp::machine::Machine;
+use mullion_mmp::recorder::ADDRESS_BITS;
+use mullion_mmp::trace::TraceReader;
+use mullion_mmp::trace::event::TraceEvent;
 use mullion_word::runtime::{Domain, Effect, FunctionPolicy, Host, Note, Policy, Size};
 use mullion_word_policy::{File, Interface, Learned};
 use std::ffi::OsString;
@@ -46,6 +51,7 @@ fn main() -> ExitCode {
             gdb_names_functions_and_lines_of_a_module(directory.path(), &module);
             the_example_in_c_is_content(directory.path(), &module);
             grants_from_c_allocate_nothing(directory.path(), &module);
+            a_run_of_a_host_in_c_is_a_trace(directory.path(), &module);
             return ExitCode::SUCCESS;
         }
     };
@@ -135,6 +141,77 @@ fn grants_from_c_allocate_nothing(directory: &Path, module: &Path) {
         .arg("50")
         .env("LD_LIBRARY_PATH", directory));
     assert!(said.ends_with("content\n"), "{said}");
+}
+
+/// What `trace.c` writes, the hardware model runs, and refuses nothing of. Accesses are those of the source.
+fn a_run_of_a_host_in_c_is_a_trace(directory: &Path, module: &Path) {
+    let program = directory.join("trace");
+    run(Command::new("gcc")
+        .args(["-std=c99", "-O1", "-Wall", "-Wextra", "-pedantic"])
+        .args(["-Werror", "-I"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../include"))
+        .arg(example("trace.c"))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&*BUILT)
+        .arg("-l:libmullion_word.so"));
+    let file = directory.join("run.mmt");
+    let said = run(Command::new(&program)
+        .args([module, &file])
+        .env("LD_LIBRARY_PATH", directory));
+    assert!(said.ends_with("content\n"), "{said}");
+    let numbers = said.split(|it: char| !it.is_ascii_digit());
+    let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    let [items, summary] = numbers[..] else {
+        panic!("{said}");
+    };
+    let bytes = std::fs::read(&file).expect("it was written");
+    let mut reader = TraceReader::new(&bytes[..]).expect("a trace");
+    let mut events = Vec::new();
+    while let Some(block) = reader.next_block().expect("whole") {
+        events.extend(block.events().map(|event| event.expect("an event")));
+    }
+    let model = |events: &[TraceEvent]| {
+        let mut machine = Machine::new(&Config::default(), ADDRESS_BITS).expect("a machine");
+        for event in events {
+            machine.step(event).expect("it can be run");
+        }
+        machine.report()
+    };
+    let report = model(&events);
+    assert!(report.refusals.is_empty(), "{:?}", report.refusals);
+    // The constructors aside, the host calls `total` and `told`, and `told` calls `say`.
+    let (calls, returns) = (report.crossings.calls, report.crossings.returns);
+    assert!(calls >= 3 && calls == returns, "{calls} and {returns}");
+    // `total` reads both numbers of each item, and writes both of the summary.
+    let touched = |of: u64, count: u64, is_store: bool| {
+        let bytes = events.iter().filter_map(|event| match *event {
+            TraceEvent::Load { address, bytes } if !is_store => Some((address, bytes)),
+            TraceEvent::Store { address, bytes } if is_store => Some((address, bytes)),
+            _ => None,
+        });
+        let bytes = bytes.flat_map(|(at, bytes)| at..at + u64::from(bytes));
+        let mut bytes: Vec<u64> = bytes.filter_map(|at| at.checked_sub(of)).collect();
+        bytes.retain(|at| *at < count);
+        bytes.sort_unstable();
+        bytes.dedup();
+        bytes
+    };
+    let all = |count: u64| (0..count).collect::<Vec<u64>>();
+    assert_eq!(touched(items, 32, false), all(32));
+    assert!(touched(items, 32, true).is_empty());
+    assert_eq!(touched(summary, 16, true), all(16));
+    // One word behind what was lent, the model refuses the store.
+    let mut moved = events.clone();
+    for event in &mut moved {
+        if let TraceEvent::Store { address, .. } = event
+            && *address == summary + 8
+        {
+            *address += 8;
+        }
+    }
+    assert_eq!(model(&moved).refusals.len(), 1);
 }
 
 /// `module.c:LINE` of the line with this text.

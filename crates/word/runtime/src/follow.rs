@@ -56,9 +56,9 @@ static WHO: AtomicPtr<Here> = AtomicPtr::new(ptr::null_mut());
 
 const TRAP_FLAG: i64 = 1 << 8;
 
-/// The first hook stays.
-pub(crate) fn set(hook: Hook) {
-    let _first = HOOK.set(hook);
+/// The first hook stays; whether this is it.
+pub(crate) fn set(hook: Hook) -> bool {
+    HOOK.set(hook).is_ok()
 }
 
 /// Whether modules that are loaded now are followed.

@@ -261,9 +261,10 @@ impl Host {
 
     /// Tells what modules do that are loaded from now on, instruction by instruction, on the first thread that enters one.
     /// Their calls take the slow way, and each instruction some microseconds: this is for traces. Instructions are told in the
-    /// handler of a signal, on a stack of 256 KiB. The hook must not call into a domain. The first hook stays.
-    pub fn follow(&self, hook: impl Fn(ModuleStep<'_>) + Send + Sync + 'static) {
-        follow::set(Box::new(hook));
+    /// handler of a signal, on a stack of 256 KiB. The hook must not call into a domain. The first hook stays: says whether
+    /// this one is it.
+    pub fn follow(&self, hook: impl Fn(ModuleStep<'_>) + Send + Sync + 'static) -> bool {
+        follow::set(Box::new(hook))
     }
 
     /// Is called with each report, behind the call that has ended, before its caller goes on.

@@ -130,7 +130,8 @@ fn model(log: &AuditLog, events: &[RunEvent]) -> (usize, Crossings, String) {
 fn a_run_with_calls_and_accesses_is_what_the_model_allows() {
     let host = Host::new().unwrap();
     host.start_audit(usize::MAX);
-    host.follow(move |step| note(&host, step));
+    assert!(host.follow(move |step| note(&host, step)));
+    assert!(!host.follow(|_| panic!("it is not the first")));
     let cell = |right: fn(u8, Size) -> Effect| FunctionPolicy::of(&[right(0, Size::Bytes(4))]);
     let policy = Policy::new()
         .export("bump", cell(Effect::InOut))
