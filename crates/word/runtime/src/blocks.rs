@@ -50,7 +50,15 @@ impl Caller {
         self.loans().end(self.mark);
     }
 
-    /// Whether another call that runs has something of these bytes from the module, and whether only this thread can lend.
+    /// The same, for an argument whose memory goes: what the call has lent before `mark` is of other arguments, and must not go
+    /// by this one. A module may pass one block as both, and the host would read what it has just freed. What the call lends behind
+    /// this, of arguments that go later, it must still have: the block is not the module's then, so the look at the right says no.
+    pub(crate) fn beside(self, mark: u64) -> Caller {
+        Caller { mark, ..self }
+    }
+
+    /// Whether another call that runs, or another argument, has something of these bytes from the module; and whether only this
+    /// thread can lend.
     fn has_lent(self, address: u64, bytes: u64) -> Lent {
         let bytes = address..address.saturating_add(bytes);
         self.core.lent(&bytes, (self.seat, self.mark))
@@ -155,7 +163,7 @@ pub(crate) fn free(
 }
 
 /// Why something cannot go.
-const LENT: &str = "is lent to a call that has not returned";
+const LENT: &str = "is lent to a call that has not returned, or by another argument";
 
 /// Memory that a module gives away for good: it has nothing there from then on. What it could not lose, it cannot
 /// give: its own data and stacks, which it reaches without a check, a part of a block, which it could free, and what it has for

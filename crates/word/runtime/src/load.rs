@@ -417,7 +417,7 @@ impl Import {
         Import {
             target,
             slow: (policy.is_some() || words || follow::is_on()).into(),
-            policy,
+            policy: policy.map(FunctionPolicy::leaving_last),
             name: name.to_owned(),
             is_learned: false,
             gate,

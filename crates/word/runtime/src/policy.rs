@@ -49,6 +49,30 @@ impl Effect {
             _ => None,
         }
     }
+
+    /// The argument that it is about.
+    #[inline]
+    pub(crate) fn argument(&self) -> Option<u8> {
+        match *self {
+            Effect::In(at, _)
+            | Effect::Out(at, _)
+            | Effect::InOut(at, _)
+            | Effect::Takes(at, _)
+            | Effect::Moves(at, _)
+            | Effect::Frees(at)
+            | Effect::Callback(at)
+            | Effect::Instance(at) => Some(at),
+            Effect::Gives(_) => None,
+        }
+    }
+
+    /// The argument whose memory is the caller's no longer.
+    fn leaves(&self) -> Option<u8> {
+        match *self {
+            Effect::Takes(at, _) | Effect::Moves(at, _) | Effect::Frees(at) => Some(at),
+            _ => None,
+        }
+    }
 }
 
 /// The value of a call that was ended.
@@ -83,6 +107,16 @@ impl FunctionPolicy {
             effects: effects.to_vec(),
             ..FunctionPolicy::default()
         }
+    }
+
+    /// The same, with arguments whose memory goes behind all others, each with whatever else is said of it. So when memory goes,
+    /// all that the call has lent of other arguments is lent already, or is of an argument that goes later (`Caller::beside`).
+    pub(crate) fn leaving_last(mut self) -> FunctionPolicy {
+        let leaving: Vec<u8> = self.effects.iter().filter_map(Effect::leaves).collect();
+        let goes = |at: &u8| leaving.contains(at);
+        self.effects
+            .sort_by_key(|effect| effect.argument().filter(goes));
+        self
     }
 
     /// The argument that it frees, if that is all that it does.

@@ -551,10 +551,15 @@ fn leave_by_policy(
         caller: Some(who.holder),
     };
     let mut is_wanted = true;
+    // Where the loans of the argument begin that the effect is about: its effects stand together (`Import::new`).
+    let mut beside = (None, *who);
     for effect in &policy.effects {
+        if effect.argument() != beside.0 {
+            beside = (effect.argument(), who.beside(who.loans().mark()));
+        }
         is_wanted = is_wanted
             && before_call(
-                who,
+                &beside.1,
                 import,
                 effect,
                 policy.allocator,

@@ -40,6 +40,12 @@ const TEXT: &str = "
     call_import keep
     mov     $1, %eax
     ret
+    .irp    name, in_free, free_in, in_keep, in_resize, own
+    import  \\name
+    gate    with_\\name
+    call_import \\name
+    ret
+    .endr
     gate    pass                    # calls the gate in %rdx
     mov     %rdx, %rax
     call_by %rax
@@ -226,6 +232,55 @@ fn vectors_are_lent_and_so_is_what_they_name() {
         call(&domain, "vectors", list, 1);
         assert_eq!(ANSWER.load(Ordering::SeqCst), 0, "{which}");
         assert!(refusal(&domain).contains("is lent to a call"));
+    }
+}
+
+/// As `work`, of a function that has freed its second argument, or has it for good.
+extern "C" fn works_behind(_lent: u64, gone: u64) -> u64 {
+    FREED.fetch_add(1, Ordering::SeqCst);
+    gone
+}
+
+/// One block as two arguments: the host would read through one what goes by the other. It does not matter in which order the
+/// policy has them.
+#[test]
+fn what_one_argument_lends_does_not_go_by_another_one() {
+    let _turn = turn();
+    let host = Host::new().unwrap();
+    let (lent, size) = (Effect::In(0, Size::Bytes(8)), Size::Bytes(64));
+    let rows = [
+        ("in_free", vec![lent, Effect::Frees(1)]),
+        ("free_in", vec![Effect::Frees(1), lent]),
+        ("in_keep", vec![lent, Effect::Takes(1, size)]),
+        ("in_resize", vec![lent, Effect::Moves(1, size)]),
+        ("own", vec![lent, Effect::Frees(0)]),
+    ];
+    let offered = rows.iter().fold(policy(), |policy, (name, effects)| {
+        let work = works_behind as *const () as usize;
+        // SAFETY: it touches nothing.
+        unsafe { policy.offer(name, work, Some(FunctionPolicy::of(effects))) }
+    });
+    for (name, _) in &rows {
+        let way = format!("with_{name}");
+        let domain = load(&host, offered.clone());
+        FREED.store(0, Ordering::SeqCst);
+        let [one, other] = [0; 2].map(|_| call(&domain, "get", 64, 0));
+        // Two blocks are two matters, and so is what an argument lends itself.
+        assert_eq!(call(&domain, &way, one, other), other, "{name}");
+        assert_eq!(FREED.load(Ordering::SeqCst), 1, "{name}");
+        assert!(domain.take_reports().is_empty(), "{name}");
+        if *name == "own" {
+            continue;
+        }
+        let block = call(&domain, "get", 64, 0);
+        assert_eq!(call(&domain, &way, block, block), 0, "{name}");
+        assert_eq!(
+            FREED.load(Ordering::SeqCst),
+            1,
+            "{name}: the host was called"
+        );
+        let what = refusal(&domain);
+        assert!(what.contains("by another argument"), "{name}: {what}");
     }
 }
 
