@@ -145,7 +145,7 @@ pub(crate) fn free(
             return Err(format!("{address:#x} {none}"));
         }
     };
-    match who.loses(address, held.bytes, &[holder]) {
+    match who.loses(address, held.bytes) {
         true => Ok(all.remove(address)),
         // It stays a block: a restart gives it back.
         false => {
@@ -208,26 +208,35 @@ pub(crate) fn hand_over(
             return Err(format!("argument {argument} is the module's no longer"));
         }
     }
-    if !who.loses(address, bytes, holders) {
+    if !who.loses(address, bytes) {
         return Err(format!("argument {argument} {LENT}"));
     }
     Ok(all.remove(address))
 }
 
 impl Caller {
-    /// Takes memory away from those that the module runs for; whether nothing of it is lent. Otherwise the call ends, and so does
-    /// the module.
-    fn loses(self, address: u64, bytes: u64, holders: &[&Holder]) -> bool {
+    /// Takes memory away from the module and all its instances; whether nothing of it is lent. Otherwise the call ends, and so does
+    /// the module. It is one code that runs for all of them. So none may keep what the host has passed to a call for it, while the
+    /// block goes back by another call, or by the same one for the module.
+    fn loses(self, address: u64, bytes: u64) -> bool {
         let before = self.has_lent(address, bytes);
         if before.is_lent {
             return false;
         }
-        for holder in holders {
-            take_away(self.core, holder, address, bytes);
+        for holder in self.core.holders() {
+            let is_own =
+                ptr::eq(holder, self.holder) || ptr::eq(holder, &raw const self.core.holder);
+            if is_own || has_some(holder, address, bytes) {
+                take_away(self.core, holder, address, bytes);
+            }
         }
         // Another thread may have lent it meanwhile (`lent.rs`).
         before.is_alone || !self.has_lent(address, bytes).is_lent
     }
+}
+
+fn has_some(holder: &Holder, address: u64, bytes: u64) -> bool {
+    words(address, bytes).is_ok_and(|range| rights::has_some(&world().supervisor(), holder, range))
 }
 
 /// Takes memory of the host away from a domain, on all threads.

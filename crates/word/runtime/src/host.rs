@@ -11,7 +11,8 @@ use crate::note::Note;
 use crate::policy::{FunctionPolicy, Policy};
 use crate::report::Report;
 use crate::rights::{
-    GrantError, Raised, lower, lower_all, raise_for_good, raise_into, right, take_away, words,
+    GrantError, Raised, has_some, lower, lower_all, raise_for_good, raise_into, right, take_away,
+    words,
 };
 use crate::world::{self, SetupError, world};
 use crate::{fault, fork, thread, watchdog};
@@ -188,13 +189,7 @@ impl Host {
             core.keep.settle(core);
         }
         let mut supervisor = world().supervisor();
-        let has_some = |(_, holder): &(_, &Holder)| {
-            let mut regions = supervisor.regions(range);
-            regions.any(|(_, holding)| {
-                holding.owner != holder.id
-                    && holding.direct(holder.subject).access != Permission::None
-            })
-        };
+        let has_some = |(_, holder): &(_, &Holder)| has_some(&supervisor, holder, range);
         let all = domains
             .iter()
             .flat_map(|core| core.holders().map(move |one| (core, one)));

@@ -581,6 +581,14 @@ pub(crate) fn take_away(decider: &mut Decider, holder: &Holder, range: Range) {
     }
 }
 
+/// Whether the holder has something of others' there.
+pub(crate) fn has_some(supervisor: &Supervisor<Table>, holder: &Holder, range: Range) -> bool {
+    let mut regions = supervisor.regions(range);
+    regions.any(|(_, holding)| {
+        holding.owner != holder.id && holding.direct(holder.subject).access != Permission::None
+    })
+}
+
 /// Whether the holder has something of these words only by grants that end, other than what was handed over to it.
 pub(crate) fn is_for_a_time(decider: &mut Decider, holder: &Holder, range: Range) -> bool {
     let taken = lock(&holder.taken);

@@ -71,6 +71,18 @@ const TEXT: &str = "
     checked 2, 0, (%rsi), incl (%rsi)
     checked 1, 0, (%rsi), mov (%rsi), %eax
     ret
+    gate    drop_and_store          # what it is granted for the call
+    sub     $32, %r15
+    mov     %rsi, (%r15)
+    mov     %rdx, 8(%r15)
+    mov     %rsi, %rdi
+    call_import free
+    mov     (%r15), %rsi
+    mov     8(%r15), %rdx
+    add     $32, %r15
+    checked 2, 0, (%rsi), mov %edx, (%rsi)
+    mov     $1, %eax
+    ret
     gate    waits                   # with what it is granted for the call
     call_import wait
     mov     $1, %eax
@@ -144,6 +156,7 @@ fn policy() -> Policy {
         policy = policy.export(name, FunctionPolicy::of(&[Effect::Instance(0)]));
     }
     let waits = [Effect::Instance(0), Effect::InOut(1, Size::Bytes(8))];
+    let policy = policy.export("drop_and_store", FunctionPolicy::of(&waits));
     policy.export("waits", FunctionPolicy::of(&waits))
 }
 
@@ -456,6 +469,38 @@ fn what_is_granted_for_a_call_is_for_its_instance() {
     });
     assert_eq!(a.permission(at as usize), Permission::None);
     a.end().unwrap();
+}
+
+/// A block of the module, or of the instance itself, that the host passes: whoever frees it in the call has nothing there from then on.
+#[test]
+fn a_block_that_is_freed_in_a_call_is_not_the_calls_any_more() {
+    for (owner, caller) in [(0, A), (A, A), (0, 0)] {
+        let scene = Scene::new();
+        let _a = scene.domain.instance(A).unwrap();
+        let block = scene.call("get", owner, 24, 0);
+        assert_ne!(block, 0);
+        let done = scene.call("drop_and_store", caller, block, 3);
+        assert_eq!(
+            done, 0,
+            "{owner:#x} {caller:#x}: it wrote into what it has freed"
+        );
+        scene.refused(block);
+    }
+    // Neither is it another instance's, whose call runs.
+    let scene = Scene::new();
+    let [a, _b] = [A, B].map(|name| scene.domain.instance(name).unwrap());
+    let block = scene.call("get", 0, 24, 0);
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| scene.call("waits", A, block, 0));
+        MEET[0].wait();
+        let held = a.permission(block as usize);
+        let done = scene.call("drop", B, block, 0);
+        let left = a.permission(block as usize);
+        MEET[1].wait();
+        assert_eq!((held, left), (Permission::ReadWrite, Permission::None));
+        assert_eq!((done, call.join().unwrap()), (1, 1));
+    });
+    assert!(scene.domain.take_reports().is_empty());
 }
 
 #[test]
