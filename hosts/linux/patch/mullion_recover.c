@@ -193,9 +193,36 @@ void mullion_mounted_tree(struct fs_context *context)
 }
 EXPORT_SYMBOL_GPL(mullion_mounted_tree);
 
+static bool is_mounted(struct super_block *sb)
+{
+	struct mounted *mounted;
+
+	list_for_each_entry(mounted, &mounts, all)
+		if (mounted->sb == sb)
+			return true;
+	return false;
+}
+
+/* One that was being mounted when the module was ended: what it has so far ends as other mounts do. */
+static void adopt(struct super_block *sb)
+{
+	struct mounted *mounted = is_mounted(sb) ? NULL : kzalloc(sizeof(*mounted), GFP_ATOMIC);
+
+	if (!mounted)
+		return;
+	mounted->sb = sb;
+	mounted->own = sb->s_op;
+	mounted->ops = dead_super;
+	list_add(&mounted->all, &mounts);
+	sb->s_op = &mounted->ops;
+}
+
 /* What the module's own function would do with the disk; what else that had is the module's. */
 static void dead_kill(struct super_block *sb)
 {
+	/* Without a root nobody asks for its end: inodes that the module has go now. */
+	if (!sb->s_root && is_mounted(sb))
+		forget_mount(sb);
 	if (sb->s_bdev)
 		kill_block_super(sb);
 	else
@@ -206,10 +233,13 @@ static void dead_kill(struct super_block *sb)
 void mullion_kill_filesystem(struct file_system_type *type)
 {
 	struct mounted *mounted;
+	struct super_block *sb;
 	struct inode *inode;
 
 	/* A variable of the module, which stays: mounts that are there end by it. */
 	type->kill_sb = dead_kill;
+	hlist_for_each_entry(sb, &type->fs_supers, s_instances)
+		adopt(sb);
 	list_for_each_entry(mounted, &mounts, all) {
 		if (mounted->sb->s_type != type)
 			continue;
@@ -309,6 +339,13 @@ void mullion_undo_bottom_halves(struct thread_info *of)
 	of->preempt_count -= SOFTIRQ_DISABLE_OFFSET;
 }
 EXPORT_SYMBOL_GPL(mullion_undo_bottom_halves);
+
+/* One more reference to a buffer. */
+void mullion_get_buffer(struct buffer_head *bh)
+{
+	get_bh(bh);
+}
+EXPORT_SYMBOL_GPL(mullion_get_buffer);
 
 static void sweep(struct work_struct *work)
 {

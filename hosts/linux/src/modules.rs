@@ -16,7 +16,7 @@ use std::process::Command;
 pub(crate) const COMPILE: &str = "--as-compiler";
 
 /// Headers that are found before the kernel's own with these names.
-const HEADERS: [(&str, &str); 4] = [
+const HEADERS: [(&str, &str); 5] = [
     ("asm/bitops.h", include_str!("../include/asm/bitops.h")),
     (
         "asm/thread_info.h",
@@ -25,6 +25,10 @@ const HEADERS: [(&str, &str); 4] = [
     (
         "linux/bottom_half.h",
         include_str!("../include/linux/bottom_half.h"),
+    ),
+    (
+        "linux/buffer_head.h",
+        include_str!("../include/linux/buffer_head.h"),
     ),
     (
         "linux/uaccess.h",

@@ -8,25 +8,28 @@ use std::fs;
 
 /// Functions that are macros or inline in headers, and what those hand on.
 const OTHERS: &str = "\
+down_read: rw_semaphore
 down_write: rw_semaphore
 ihold: inode
 inode_add_bytes: inode
 inode_sub_bytes: inode
 iput: inode?
+mullion_get_buffer: buffer_head
 mutex_lock: mutex
 mutex_unlock: mutex
 rb_erase: rb_node rb_root
 rb_insert_color: rb_node rb_root
 rb_next: rb_node
 rb_prev: rb_node
+up_read: rw_semaphore
 up_write: rw_semaphore
 ";
 
 /// Called by constructors of caches, with objects that are nobody's yet.
-const CONSTRUCT: [&str; 2] = ["__mutex_init", "inode_init_once"];
+const CONSTRUCT: [&str; 3] = ["__init_rwsem", "__mutex_init", "inode_init_once"];
 
 /// Arguments that may be null, or an error value.
-const NULLS: [(&str, usize); 16] = [
+const NULLS: [(&str, usize); 21] = [
     ("d_splice_alias", 0),
     ("d_obtain_alias", 0),
     ("d_instantiate", 1),
@@ -35,7 +38,12 @@ const NULLS: [(&str, usize); 16] = [
     ("__register_blkdev", 2),
     ("block_write_end", 6),
     ("device_add_disk", 2),
+    ("dput", 0),
+    ("fat_flush_inodes", 1),
+    ("fat_flush_inodes", 2),
     ("finish_open", 2),
+    ("fsnotify", 3),
+    ("fsnotify", 5),
     ("free_percpu", 0),
     ("generic_write_end", 6),
     ("kmem_cache_create", 4),

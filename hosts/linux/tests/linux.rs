@@ -5,6 +5,8 @@
 
 #[path = "parts/disks.rs"]
 mod disks;
+#[path = "parts/fat.rs"]
+mod fat;
 #[path = "parts/images.rs"]
 mod images;
 #[path = "parts/networks.rs"]
@@ -61,10 +63,11 @@ fn main() -> ExitCode {
     let only = std::env::args()
         .nth(1)
         .filter(|word| !word.starts_with('-'));
-    let parts: [Part<'_>; 8] = [
+    let parts: [Part<'_>; 9] = [
         ("compressors", &|| compressors(&built, scratch.path())),
         ("modules", &|| modules(&machine, scratch.path())),
         ("images", &|| images::run(&machine, scratch.path())),
+        ("fat", &|| fat::run(&machine, &scratch.path().join("fat"))),
         ("disks", &|| disks::run(&machine, scratch.path())),
         ("networks", &|| {
             networks::run(&built, &machine, &made, scratch.path());
@@ -374,14 +377,19 @@ fn a_file_system_does_as_without_a_wall(machine: &Machine<'_>, folder: &Path) {
     }
 }
 
+/// An empty file system of 4 MiB.
+fn bfs(disk: &Path) {
+    let file = fs::File::create(disk).expect("a file");
+    file.set_len(4 << 20).expect("its length");
+    let mut make = Command::new("mkfs.bfs");
+    make.arg(disk).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+    assert!(make.status().expect("mkfs.bfs").success());
+}
+
 fn a_file_system_with_one_folder_does_its_work(machine: &Machine<'_>, folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");
     let disk = folder.join("disk");
-    let file = fs::File::create(&disk).expect("a file");
-    file.set_len(4 << 20).expect("its length");
-    let mut make = Command::new("mkfs.bfs");
-    make.arg(&disk).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
-    assert!(make.status().expect("mkfs.bfs").success());
+    bfs(&disk);
     let work = Work {
         modules: vec!["bfs".to_owned()],
         script: "mount bfs /dev/ubda /mnt\nflat /mnt 40\nlist /mnt\numount /mnt\n\
@@ -642,7 +650,7 @@ fn every_module_is_loaded_in_one_boot(machine: &Machine<'_>, folder: &Path) {
     };
     let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut |_| None);
     let walled = walled.expect("modules").len();
-    assert!(walled >= 63, "{walled}");
+    assert!(walled >= 66, "{walled}");
     let said = machine.boot(&work, Instead::Walled(folder, &library()));
     let said = said.expect("a boot");
     let loaded = |name: &String| said.contains(&format!("init: insmod {name}: done"));

@@ -1,6 +1,6 @@
 //! File systems that are only read: images that this test makes, in both kernels, and when a module is ended while it reads.
 
-use crate::{changed_before, expect, library};
+use crate::{bfs, changed_before, expect, library};
 use mullion_linux::{Instead, Machine, Protection, Work};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,9 +29,57 @@ pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
     }
     a_module_is_loaded_again_while_it_reads(machine, &folder.join("reads"));
     tables_of_characters_are_called(machine, &folder.join("tables"));
+    let ends = [
+        ("first", "\tbrelse(bh);\n\tunlock_new_inode(inode);"),
+        ("last", "bfs_dump_imap(\"fill_super\", s);\n\treturn 0;"),
+    ];
+    for (name, line) in ends {
+        a_module_that_is_ended_as_it_mounts_leaves_nothing(machine, line, &folder.join(name));
+    }
 }
 
-/// A file system of FAT, which is not walled, calls tables of characters, which are, for each long name. What it does is the same
+/// It stores elsewhere with the inode of the root in its hands, or when the mount has a root already. The mount fails, and what was there
+/// of it goes. The kernel takes an inode that stays for a bug, and stops.
+fn a_module_that_is_ended_as_it_mounts_leaves_nothing(
+    machine: &Machine<'_>,
+    line: &str,
+    folder: &Path,
+) {
+    let place = folder.join("walled");
+    fs::create_dir_all(&place).expect("a folder");
+    let disk = folder.join("disk");
+    bfs(&disk);
+    let mut source = |source: &str| {
+        let is_it = source.ends_with("/bfs/inode.c");
+        let to = folder.join("inode.c");
+        is_it.then(|| changed_before(source, line, "panic_timeout = 77;", &to))
+    };
+    let work = Work {
+        modules: vec!["bfs".to_owned()],
+        script: "mount bfs /dev/ubda /mnt\nrest more\nmount bfs /dev/ubda /mnt\nrest more\n\
+                 show /proc/sys/kernel/panic\nrmmod bfs\nshow /proc/sys/kernel/ostype\n"
+            .to_owned(),
+        disks: vec![disk],
+        ..Work::default()
+    };
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, &place, &mut source);
+    walled.expect("modules");
+    let said = machine.boot(&work, Instead::Walled(&place, &library()));
+    let said = said.expect("a boot");
+    expect(
+        &said,
+        &[
+            "mullion: bfs: Access in ",
+            "init: mount bfs: Input/output error",
+            "mullion: bfs is loaded again",
+            "init: show /proc/sys/kernel/panic: -1",
+            ": Linux",
+            "init: ends",
+        ],
+    );
+}
+
+/// A file system of FAT calls tables of characters by pointers, for each long name. Each has a wall of its own. What it does is the same
 /// in both kernels; it has no links.
 fn tables_of_characters_are_called(machine: &Machine<'_>, folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");
@@ -52,7 +100,7 @@ fn tables_of_characters_are_called(machine: &Machine<'_>, folder: &Path) {
     };
     let place = folder.join("walled");
     let walled = machine.wall(&work.modules, Protection::ReadWrite, &place, &mut |_| None);
-    assert_eq!(walled.expect("modules").len(), TABLES.len());
+    assert_eq!(walled.expect("modules").len(), TABLES.len() + 2);
     let library = library();
     for instead in [Instead::Nothing, Instead::Walled(&place, &library)] {
         fat(&disk);
@@ -75,7 +123,7 @@ fn tables_of_characters_are_called(machine: &Machine<'_>, folder: &Path) {
 }
 
 /// An empty file system of 16 MiB with clusters of 2 KiB: numbers of 16 bits.
-fn fat(to: &Path) {
+pub(crate) fn fat(to: &Path) {
     const SECTORS: u32 = 32 << 10;
     const TABLE: u16 = (SECTORS / 4 * 2 / 512) as u16;
     let mut image = vec![0; SECTORS as usize * 512];

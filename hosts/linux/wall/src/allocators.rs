@@ -139,6 +139,25 @@ fn gives_back(
     call(real, arguments)
 }
 
+/// The inode goes, and the name comes.
+fn makes_root(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let root = gives_back(name, real, Thing::Inode, 0, arguments);
+    if let Some(domain) = caller().filter(|_| !journal::is_nothing(root)) {
+        journal::takes(&domain, Thing::Dentry, [root, 0]);
+    }
+    root
+}
+
+/// Once more what the module has already.
+fn again(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    let what = arguments[0];
+    if !caller().is_some_and(|domain| journal::holds(&domain, thing, what)) {
+        refuse(format!("{name}: {what:#x} is not the module's"));
+        return 0;
+    }
+    takes(real, thing, By::Always, arguments)
+}
+
 /// Interrupts go off for 0, and on. Those that were off before are not the module's to switch on when it is ended.
 fn switches(real: &AtomicUsize, arguments: Arguments) -> u64 {
     let domain = caller().map_or(0, |domain| u64::from(domain.id().get()));
@@ -355,6 +374,9 @@ enum How {
     Takes(Thing, By),
     Closes(Thing),
     GivesBack(Thing, usize),
+    Again(Thing),
+    MakesRoot,
+    Nothing,
     Switches,
     TurnsOff(Thing),
     TurnsOn(Thing),
@@ -384,6 +406,10 @@ fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: Arguments) -> u6
         How::Takes(thing, by) => takes(real, thing, by, arguments),
         How::Closes(thing) => closes(name, real, thing, arguments),
         How::GivesBack(thing, at) => gives_back(name, real, thing, at, arguments),
+        How::MakesRoot => makes_root(name, real, arguments),
+        How::Again(thing) => again(name, real, thing, arguments),
+        // It makes requests wait for others, and has the task point to the module's stack meanwhile. They do not wait.
+        How::Nothing => 0,
         How::Switches => switches(real, arguments),
         How::TurnsOff(thing) => turns_off(real, thing, arguments),
         How::TurnsOn(thing) => turns_on(name, real, thing, arguments),
@@ -466,6 +492,14 @@ mediated! {
     "__getblk_gfp" getblk Takes(Buffer, Result),
     "__brelse" brelse GivesBack(Buffer, 0),
     "__bforget" bforget GivesBack(Buffer, 0),
+    "__find_get_block" find_block Takes(Buffer, Result),
+    "mullion_get_buffer" get_buffer Again(Buffer),
+    "igrab" igrab Takes(Inode, Result),
+    "ilookup" ilookup Takes(Inode, Result),
+    "d_find_alias" find_alias Takes(Dentry, Result),
+    "dput" dput GivesBack(Dentry, 0),
+    "blk_start_plug" start_plug Nothing,
+    "blk_finish_plug" finish_plug Nothing,
     "iget_locked" iget_locked Takes(Inode, Result),
     "iget5_locked" iget5_locked Takes(Inode, Result),
     "new_inode" new_inode Takes(Inode, Result),
@@ -473,7 +507,7 @@ mediated! {
     "iput" iput GivesBack(Inode, 0),
     "iget_failed" iget_failed GivesBack(Inode, 0),
     "discard_new_inode" discard_new_inode GivesBack(Inode, 0),
-    "d_make_root" d_make_root GivesBack(Inode, 0),
+    "d_make_root" d_make_root MakesRoot,
     "d_obtain_alias" d_obtain_alias GivesBack(Inode, 0),
     "d_splice_alias" d_splice_alias GivesBack(Inode, 0),
     "d_instantiate" d_instantiate GivesBack(Inode, 1),
@@ -488,6 +522,8 @@ mediated! {
     "mutex_unlock" mutex_unlock GivesBack(Mutex, 0),
     "down_write" down_write Closes(Semaphore),
     "up_write" up_write GivesBack(Semaphore, 0),
+    "down_read" down_read Takes(Readers, Always),
+    "up_read" up_read GivesBack(Readers, 0),
     "mnt_want_write_file" want_write Takes(Mount, IfZero),
     "mnt_drop_write_file" drop_write GivesBack(Mount, 0),
     "crypto_register_shash" register_shash Takes(Shash, IfZero),

@@ -28,6 +28,10 @@ pub(crate) enum Thing {
     Mutex,
     /// A semaphore that is closed to readers.
     Semaphore,
+    /// A semaphore that is closed to writers.
+    Readers,
+    /// A reference to a name. A function may return it to the kernel, so it is forgotten when its task goes back to its program.
+    Dentry,
     /// Leave to write to a mount.
     Mount,
     /// An algorithm, or several, that are registered.
@@ -61,7 +65,7 @@ impl Thing {
     fn of_task(self) -> Option<&'static str> {
         match self {
             Thing::Mutex => Some("a mutex closed"),
-            Thing::Semaphore => Some("a semaphore closed"),
+            Thing::Semaphore | Thing::Readers => Some("a semaphore closed"),
             Thing::Networks => Some("the lock of networks closed"),
             Thing::Mount => Some("a mount open to writing"),
             Thing::PageFaults => Some("page faults off"),
@@ -91,7 +95,7 @@ const fn undo(thing: Thing, name: &'static str, first: &'static str) -> Undo {
     }
 }
 
-static UNDO: [Undo; 21] = [
+static UNDO: [Undo; 22] = [
     undo(Thing::Buffer, "__brelse", ""),
     undo(Thing::Inode, "mullion_undo_inode", ""),
     undo(Thing::Cache, "mullion_undo_cache", ""),
@@ -102,6 +106,7 @@ static UNDO: [Undo; 21] = [
     ),
     undo(Thing::Mutex, "", "mutex_unlock"),
     undo(Thing::Semaphore, "", "up_write"),
+    undo(Thing::Readers, "", "up_read"),
     undo(Thing::Mount, "mnt_drop_write_file", ""),
     undo(Thing::Shash, "crypto_unregister_shash", ""),
     undo(Thing::Shashes, "crypto_unregister_shashes", ""),
@@ -189,9 +194,26 @@ pub(crate) fn takes_with(domain: &Domain, thing: Thing, what: [u64; 2], rights: 
         task,
         rights,
     });
-    if thing.of_task().is_some() {
+    if thing.of_task().is_some() || thing == Thing::Dentry {
         returns::watch(task);
     }
+}
+
+/// The task goes back to its program: names that its calls had are the kernel's.
+pub(crate) fn forgets(task: u64) {
+    held().retain(|one| one.thing != Thing::Dentry || one.task != task);
+}
+
+/// One module hands a thing on to another one: it has it no longer, and the other has it. Whether it had it.
+pub(crate) fn moves(from: &Domain, to: &Domain, thing: Thing, what: u64) -> bool {
+    let (from, to) = (from.id().get(), to.id().get());
+    let mut held = held();
+    let is_it = |one: &Held| one.domain == from && one.thing == thing && one.what[0] == what;
+    let found = held.iter().rposition(is_it);
+    if let Some(at) = found {
+        held[at].domain = to;
+    }
+    found.is_some()
 }
 
 /// The rights to memory that go with something, in the place of those before.

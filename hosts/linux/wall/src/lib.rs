@@ -12,6 +12,7 @@
 
 mod allocators;
 mod disks;
+mod hands;
 mod journal;
 mod kernel;
 mod later;
@@ -127,6 +128,8 @@ fn ended(kernel: Kernel) {
         }
         journal::at_once(&domain, || kernel.interrupts_on());
         kernel.ended(at as c_ulong + 1, give_back);
+        // That comes back here.
+        hands::end_others(&domain);
     }
 }
 
@@ -182,6 +185,7 @@ pub unsafe extern "C" fn mullion_linux_load(
         Err(error) => return refuse(wall.kernel, &error, libc::EIO),
     };
     live::named(wall.kernel, loaded, &name);
+    hands::link(wall);
     let mut domains = wall.domains.lock().unwrap_or_else(PoisonError::into_inner);
     domains.push(loaded);
     // SAFETY: the caller lets it be written.

@@ -7,7 +7,7 @@
 //!
 //! `mullion_live.c` is the other side of this.
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Object};
 use crate::{WALL, Wall, signals};
 use mullion_mmp::log::write_trace;
 use mullion_picture::SupervisorState;
@@ -47,6 +47,38 @@ pub(crate) fn named(kernel: Kernel, domain: Domain, name: &str) {
         unsafe { (*(found as *mut Live)).tell = Some(tell) };
     }
     names.push((domain, name.to_owned()));
+}
+
+/// The module of this name that runs, if one does.
+pub(crate) fn domain(name: &str) -> Option<Domain> {
+    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let latest = names.iter().rfind(|(_, of)| of == name);
+    latest
+        .map(|(domain, _)| *domain)
+        .filter(|one| !one.is_ended())
+}
+
+/// The name of the module with this number.
+pub(crate) fn name(id: u32) -> Option<String> {
+    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = names.iter().rfind(|(domain, _)| domain.id().get() == id);
+    found.map(|(_, name)| name.clone())
+}
+
+/// What lies at an address in the data of a module that runs: its kind is `data.` and the module's name.
+pub(crate) fn data(address: u64) -> Option<Object> {
+    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let has = |domain: &Domain, start, bytes| domain.has_data(start as usize, bytes as usize);
+    let is_it = |(domain, _): &&(Domain, String)| !domain.is_ended() && has(domain, address, 1);
+    let (domain, name) = names.iter().rfind(is_it)?;
+    let pieces = [64, 8].map(|bytes| (address & !(bytes - 1), bytes));
+    let mut pieces = pieces.into_iter();
+    let (start, bytes) = pieces.find(|(start, bytes)| has(domain, *start, *bytes))?;
+    Some(Object {
+        start,
+        bytes,
+        kind: format!("data.{name}"),
+    })
 }
 
 extern "C" fn tell(word: *const c_char) -> c_int {

@@ -3,7 +3,7 @@
 use crate::allocators::{ALL, Mediated, instead};
 use crate::rights::{Kinds, has_kinds, on_demand};
 use crate::{Wall, signals, types};
-use crate::{disks, journal, later, packets, returns, trees};
+use crate::{disks, hands, journal, later, packets, returns, trees};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
 use mullion_word_policy::{File, Interface, LowerError, TextError};
@@ -29,6 +29,8 @@ pub(crate) enum Refused {
     Names(#[from] LowerError),
     #[error("policy: `{0}` is the running task's own state, which no module writes")]
     Task(String),
+    #[error("policy: `{0}` does not say what a call hands on, or who calls")]
+    Hands(String),
     #[error("{0}")]
     Module(#[from] OpenError),
     #[error("{0}")]
@@ -40,7 +42,7 @@ pub(crate) enum Refused {
 /// Makes a domain of the module with this name; `of` is the kernel's own structure of it.
 pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, Refused> {
     let folder = wall.folder.clone();
-    let (module, mut policy, kinds, mediated, (trusted, described)) =
+    let (module, mut policy, kinds, said, mediated, (trusted, described)) =
         signals::aside(|| prepare(&folder, name))??;
     for one in mediated {
         if let Some(address) = wall.kernel.symbol(one.name, of) {
@@ -58,7 +60,9 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
             }
             None => (address, false),
         };
-        Some(match trusted.contains(symbol) && !looks {
+        let hands_on = hands::is_called_by(symbol, name);
+        let is_looked_at = trusted.contains(symbol) || hands_on;
+        Some(match is_looked_at && !looks {
             true => types::through(symbol, address, described.contains(symbol)),
             false => address,
         })
@@ -70,6 +74,7 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     packets::settle(wall.kernel);
     disks::settle(wall.kernel);
     let domain = wall.host.load_with(&module, policy, &mut resolve)?;
+    hands::has_said(name, said);
     has_kinds(&domain, &kinds);
     on_demand(wall.host, wall.kernel, domain, kinds, name.to_owned());
     wall.kernel
@@ -77,12 +82,13 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     Ok(domain)
 }
 
-/// What a policy says: of functions, of kinds of objects, which allocators it names, which functions it trusts, and of which of these it
+/// What a policy says: of functions, of kinds of objects, of calls between modules, which allocators it names, which functions it trusts, and of which of these it
 /// has the effects.
 type Prepared = (
     Arc<Module>,
     Policy,
     Kinds,
+    hands::Said,
     Vec<&'static Mediated>,
     (BTreeSet<String>, BTreeSet<String>),
 );
@@ -111,6 +117,7 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
     if let Some(kind) = kinds.wrong() {
         return Err(Refused::Task(kind.to_owned()));
     }
+    let said = hands::Said::of(&file).map_err(Refused::Hands)?;
     // What the headers say of arguments is true of those with effects, too.
     let trusted = list("trusts").chain(file.calls.keys()).cloned().collect();
     let described = described.iter().chain([&file]);
@@ -118,5 +125,5 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
         .flat_map(|file| file.calls.keys())
         .cloned()
         .collect();
-    Ok((module, policy, kinds, mediated, (trusted, described)))
+    Ok((module, policy, kinds, said, mediated, (trusted, described)))
 }

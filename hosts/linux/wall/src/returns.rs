@@ -55,6 +55,7 @@ extern "C" fn returned() {
     };
     let task = journal::task();
     told().remove(&task);
+    journal::forgets(task);
     for (id, thing) in journal::left(task) {
         let domains = wall.domains.lock().unwrap_or_else(PoisonError::into_inner);
         let found = domains.iter().find(|domain| domain.id().get() == id);

@@ -9,7 +9,7 @@
 //! A policy's `[group]` has lists of kinds, as the kernel names them (`mullion_object` of the patch): `reads` and `writes`.
 
 use crate::kernel::{Kernel, Object};
-use crate::{WALL, later, trees};
+use crate::{WALL, later, live, trees};
 use mullion_word::runtime::{Domain, Granted, Host};
 use mullion_word_policy::File;
 use mullion_word_table::Access;
@@ -52,7 +52,14 @@ impl Kinds {
         writes.find(|kind| is_of_task(kind))
     }
 
-    /// Whether an object may be written; none: not even read.
+    /// Whether an object may be written; none: not even read. Memory that another module has allocated for itself has a kind with
+    /// the name of that module in front: `fat.kmalloc_8k`.
+    fn right_to(&self, object: &Object) -> Option<bool> {
+        let owned = || Some(format!("{}.{}", owner(object.start)?, object.kind));
+        let by_kind = self.right(&object.kind);
+        by_kind.or_else(|| self.right(&owned()?))
+    }
+
     fn right(&self, kind: &str) -> Option<bool> {
         match (self.writes.contains(kind), self.reads.contains(kind)) {
             (true, _) => Some(true),
@@ -60,6 +67,12 @@ impl Kinds {
             (false, false) => None,
         }
     }
+}
+
+/// The name of the module that has allocated what begins there for itself.
+fn owner(start: u64) -> Option<String> {
+    let id = objects().get(&start)?.owner?;
+    live::name(id)
 }
 
 fn is_of_task(kind: &str) -> bool {
@@ -111,10 +124,15 @@ fn grant(host: Host, kernel: Kernel, domain: &Domain, object: &Object, write: bo
 pub(crate) fn on_demand(host: Host, kernel: Kernel, domain: Domain, kinds: Kinds, name: String) {
     let told: Mutex<BTreeSet<(String, bool)>> = Mutex::default();
     domain.on_demand(move |address, _, write| {
-        let Some(object) = kernel.object(address) else {
+        let own = kernel.object(address);
+        // Another module's data is to be read alone.
+        let Some(object) = own.or_else(|| live::data(address).filter(|_| !write)) else {
             return false;
         };
-        let right = kinds.right(&object.kind);
+        let right = match kinds.right_to(&object) {
+            Some(true) if object.kind.starts_with("data.") => Some(false),
+            right => right,
+        };
         let is_enough = right == Some(true) || right == Some(false) && !write;
         if !is_enough {
             if !kinds.learns || write && is_of_task(&object.kind) {
@@ -123,7 +141,8 @@ pub(crate) fn on_demand(host: Host, kernel: Kernel, domain: Domain, kinds: Kinds
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             if told.insert((object.kind.clone(), write)) {
                 let list = if write { "writes" } else { "reads" };
-                kernel.say(&format!("learn {name}: {list} {}", object.kind));
+                let owner = owner(object.start).map_or(String::new(), |name| name + ".");
+                kernel.say(&format!("learn {name}: {list} {owner}{}", object.kind));
             }
         }
         grant(host, kernel, &domain, &object, write || right == Some(true))
@@ -205,9 +224,10 @@ pub(crate) fn has_kinds(domain: &Domain, of: &Kinds) {
 /// Whether the module was granted the object, or is granted it when it asks.
 pub(crate) fn may_have(domain: &Domain, object: &Object) -> bool {
     let id = domain.id().get();
-    let asks = |kinds: &Kinds| kinds.learns || kinds.right(&object.kind).is_some();
+    let asks = |kinds: &Kinds| kinds.learns || kinds.right_to(object).is_some();
     let has = |grants: &Grants| grants.all.iter().any(|(of, _, _)| *of == id);
-    objects().get(&object.start).is_some_and(has) || kinds().get(&id).is_some_and(asks)
+    let has_it = objects().get(&object.start).is_some_and(has);
+    has_it || kinds().get(&id).is_some_and(asks)
 }
 
 /// Whether the module may read, or write, a word there, or is granted it when it asks.
@@ -220,6 +240,11 @@ pub(crate) fn may_byte(domain: &Domain, address: u64, write: bool) -> bool {
     may_bytes(domain, (address, 1), write)
 }
 
+/// Whether the module may read a word there now, without asking.
+pub(crate) fn may_now(domain: &Domain, address: u64) -> bool {
+    domain.view().allows(address, 8, Access::READ)
+}
+
 fn may_bytes(domain: &Domain, (address, bytes): (u64, u64), write: bool) -> bool {
     let access = if write { Access::WRITE } else { Access::READ };
     if domain.view().allows(address, bytes, access) {
@@ -227,7 +252,7 @@ fn may_bytes(domain: &Domain, (address, bytes): (u64, u64), write: bool) -> bool
     }
     let object = WALL.get().and_then(|wall| wall.kernel.object(address));
     object.is_some_and(|object| match kinds().get(&domain.id().get()) {
-        Some(kinds) => match kinds.right(&object.kind) {
+        Some(kinds) => match kinds.right_to(&object) {
             Some(right) => right || !write,
             None => kinds.learns,
         },

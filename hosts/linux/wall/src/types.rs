@@ -5,6 +5,7 @@
 //!   module ──► gate ──► a mediator of this function ──► is it a super block of the module's? ──► new_inode
 //! ```
 
+use crate::hands::{self, Hands};
 use crate::journal::Thing;
 use crate::kernel::Object;
 use crate::{WALL, disks, journal, packets, rights};
@@ -79,6 +80,7 @@ impl Type {
             | "kstat"
             | "iattr"
             | "fileattr"
+            | "msdos_dir_entry"
             | "percpu_rw_semaphore"
             | "rcuwait" => Type::Readable,
             _ => Type::Any,
@@ -155,12 +157,19 @@ struct Rule {
     name: String,
     has_effects: bool,
     arguments: Vec<(Type, bool)>,
+    /// It is a function of another module, which hands references on.
+    hands: Option<Hands>,
 }
 
 /// The rule of a function, if there is anything to look at. What has no type, a policy's effects say better.
 fn rule(name: &str, has_effects: bool) -> Option<Rule> {
     let mut lines = TYPES.lines();
-    let list = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))?;
+    let list = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    let hands = hands::of(name);
+    if list.is_none() && hands.is_none() {
+        return None;
+    }
+    let list = list.unwrap_or("-");
     let argument = |word: &str| match word.trim_end_matches('?') {
         "text" | "memory" | "stored" | "out" if has_effects => (Type::Any, true),
         name => (Type::of(name), word.ends_with('?')),
@@ -173,10 +182,11 @@ fn rule(name: &str, has_effects: bool) -> Option<Rule> {
     let arguments: Vec<(Type, bool)> = arguments.take(6).collect();
     let looks = arguments.iter().any(|(one, _)| !matches!(one, Type::Any));
     let name = name.to_owned();
-    looks.then_some(Rule {
+    (looks || hands.is_some()).then_some(Rule {
         name,
         has_effects,
         arguments,
+        hands,
     })
 }
 
@@ -209,12 +219,25 @@ extern "C" fn mediator<const N: usize>(
             ));
             return 0;
         }
+        if let Some(Err(what)) = rule
+            .hands
+            .as_ref()
+            .map(|one| one.before(&domain, &arguments))
+        {
+            refuse(format!("{}: {what}", rule.name));
+            return 0;
+        }
     }
     let real = place.real.load(Ordering::Relaxed);
     // SAFETY: `through` has set the address of a function before the module could call this one. It takes its arguments from
     // these registers and these words of the stack.
     let real: Function = unsafe { std::mem::transmute(real) };
-    real(a, b, c, d, e, f, g, h)
+    let result = real(a, b, c, d, e, f, g, h);
+    let hands = place.rule.get().and_then(|rule| rule.hands.as_ref());
+    if let (Some(hands), Some(domain)) = (hands, caller()) {
+        hands.behind(&domain, &arguments, result);
+    }
+    result
 }
 
 type Function = extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
@@ -229,14 +252,15 @@ macro_rules! places {
     };
 }
 
-places!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+places!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+        32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63);
 
-static PLACES: [Place; 256] = [const {
+static PLACES: [Place; 512] = [const {
     Place {
         real: AtomicUsize::new(0),
         rule: OnceLock::new(),
     }
-}; 256];
+}; 512];
 
 /// Calls whose arguments were looked at, of all modules.
 pub(crate) static CALLS: AtomicUsize = AtomicUsize::new(0);
