@@ -504,6 +504,8 @@ static void forgeries(request_rec *r, const char *what)
     }
     if (!strcmp(what, "directive"))
         ap_check_cmd_context((cmd_parms *)forged, GLOBAL_ONLY);
+    if (!strcmp(what, "directive-walk"))
+        ap_walk_config((ap_directive_t *)forged, (cmd_parms *)forged, (ap_conf_vector_t *)forged);
     if (!strcmp(what, "directive-pool"))
         ap_exists_directive((apr_pool_t *)forged, "Listen");
     if (!strcmp(what, "hook-later"))

@@ -341,7 +341,7 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 77] = [
+const ATTACKS: [(&str, &str); 78] = [
     ("receive", "`conn_rec.pool`"),
     ("unopened", "is no file"),
     ("scoreboard", "Access of"),
@@ -361,6 +361,7 @@ const ATTACKS: [(&str, &str); 77] = [
     ("score-elsewhere", "is no place in the scoreboard"),
     ("copied-table", "is no table"),
     ("directive", "is no state of a directive"),
+    ("directive-walk", "is no state of this directive"),
     ("directive-pool", "is no pool that the module was given"),
     ("segment-ended", "Access of"),
     ("name-of-others", "which the module may not write"),
