@@ -49,8 +49,8 @@ pub struct SharedWorker {
     threads: Line<Table<Thread, THREADS>>,
 }
 
-/// A worker, as its own OS thread has it. That thread takes it once, from [`Workers`], and no reference to it can go to
-/// another one: its cells make it `!Sync`.
+/// A worker, as its own OS thread has it. That thread takes it once, from [`Workers`](super::workers::Workers). No reference to
+/// it can go to another one: its cells make it `!Sync`.
 #[allow(missing_debug_implementations)]
 pub struct Worker {
     shared: SharedWorker,
