@@ -280,7 +280,7 @@ fn one(options: &Options, suite: &Suite, lock: &Lock, directory: &Path) -> anyho
     };
     let tree = copy(&unpacked, &directory.join(&suite.name))?;
     let said = steps(options, suite, &tree, Side::Walled)?;
-    let programs = verify_all(&options.tested.mullion, &tree)?;
+    let programs = verify_all(&options.tested.mullion, &tree, &unpacked)?;
     let passed = suite.count.tests(&said);
     if passed != suite.tests {
         bail!("{passed} tests passed, {} were expected", suite.tests);
@@ -398,10 +398,12 @@ fn tools(options: &Options) -> anyhow::Result<PathBuf> {
 }
 
 /// Verifies every program below `tree`, and counts them: an image that verifies holds no system call, so
-/// what it printed it printed from a domain. What CMake builds for itself is verified but not counted.
-fn verify_all(mullion: &Path, tree: &Path) -> anyhow::Result<usize> {
+/// what it printed it printed from a domain. What CMake builds for itself is verified but not counted. A file that is as the
+/// package delivers it is the suite's data: a program of another machine to compress, say.
+fn verify_all(mullion: &Path, tree: &Path, unpacked: &Path) -> anyhow::Result<usize> {
     let mut programs = Vec::new();
     find_programs(tree, &mut programs)?;
+    programs.retain(|program| !is_delivered(program, tree, unpacked));
     for program in &programs {
         let verified = Command::new(mullion).arg("verify").arg(program).output()?;
         if !verified.status.success() {
@@ -417,6 +419,13 @@ fn verify_all(mullion: &Path, tree: &Path) -> anyhow::Result<usize> {
         0 => bail!("it built no program"),
         count => Ok(count),
     }
+}
+
+/// Whether the package delivers a file of the tree, as it is.
+fn is_delivered(program: &Path, tree: &Path, unpacked: &Path) -> bool {
+    let delivered = (program.strip_prefix(tree)).map(|name| unpacked.join(name));
+    let bytes = delivered.ok().and_then(|file| fs::read(file).ok());
+    bytes.is_some_and(|bytes| fs::read(program).is_ok_and(|built| built == bytes))
 }
 
 /// Linked ELF files: programs, and shared libraries, of which there must be none.
@@ -489,6 +498,25 @@ mod tests {
         let said = "1/2 a Passed\n2/2 b ***Failed\n100%: Checks: 345, Failed: 0\nChecks: 5\n37 right, 2 wrong\n";
         assert_eq!(count.tests(said), 388);
         assert_eq!(count.tests(""), 0);
+    }
+
+    #[test]
+    fn a_program_is_data_only_as_it_was_delivered() {
+        let directory = tempfile::tempdir().unwrap();
+        let [tree, unpacked] = ["tree", "unpacked"].map(|name| directory.path().join(name));
+        for place in [&tree, &unpacked] {
+            fs::create_dir(place).unwrap();
+            fs::write(place.join("data"), b"\x7fELF as delivered").unwrap();
+            fs::write(place.join("changed"), b"\x7fELF as delivered").unwrap();
+        }
+        for name in ["changed", "built"] {
+            fs::write(tree.join(name), b"\x7fELF as built").unwrap();
+        }
+        let is_data = |name: &str| is_delivered(&tree.join(name), &tree, &unpacked);
+        assert_eq!(
+            ["data", "changed", "built"].map(is_data),
+            [true, false, false]
+        );
     }
 
     #[test]
