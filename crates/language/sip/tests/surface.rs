@@ -21,12 +21,14 @@ const CRATES: [(&str, &str); 4] = [
 
 /// Types of which no process has a value: only `unsafe` code makes a `Core` and an `Interior`, and their methods alone give
 /// values of the others. So a process can call no method of these.
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 11] = [
     "Host",
     "Core",
     "Interior",
     "Running",
     "Worker",
+    "SharedWorker",
+    "Workers",
     "OwnerLedger",
     "EndpointPlace",
     "Foreign",
