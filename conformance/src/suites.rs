@@ -7,9 +7,9 @@ use mullion_fetch::Lock;
 use serde::Deserialize;
 use std::fs::{self, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// `conformance suites`.
@@ -371,14 +371,32 @@ fn step(
     } else {
         shell.env("CC", "gcc").env("CXX", "g++");
     }
-    let output = shell.output().context("timeout")?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() || !counts {
+    let (status, said) = whole_output(&mut shell)?;
+    if status.success() || !counts {
         return Ok(said);
     }
     let lines: Vec<&str> = said.lines().collect();
     let end = lines[lines.len().saturating_sub(SHOWN)..].join("\n    ");
-    bail!("{command}: {}\n    {end}", output.status)
+    bail!("{command}: {status}\n    {end}")
+}
+
+/// How `timeout` ended, and what was said until then. A test may leave a program behind that waits for ever, and has the
+/// output open. So that is a file, not a pipe; and what is left is ended, since `timeout` makes a group of its own of all that it
+/// starts.
+fn whole_output(timeout: &mut Command) -> anyhow::Result<(ExitStatus, String)> {
+    let mut file = tempfile::tempfile()?;
+    let stdin = Stdio::null();
+    let mut child = (timeout.stdin(stdin).stdout(file.try_clone()?).spawn()).context("timeout")?;
+    let status = child.wait()?;
+    // There may be nobody left.
+    let _left = Command::new("kill")
+        .args(["-KILL", "--", &format!("-{}", child.id())])
+        .stderr(Stdio::null())
+        .status();
+    let mut said = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut said)?;
+    Ok((status, String::from_utf8_lossy(&said).into_owned()))
 }
 
 /// The compilers' names as one word each, which some build systems ask for.
@@ -498,6 +516,20 @@ mod tests {
         let said = "1/2 a Passed\n2/2 b ***Failed\n100%: Checks: 345, Failed: 0\nChecks: 5\n37 right, 2 wrong\n";
         assert_eq!(count.tests(said), 388);
         assert_eq!(count.tests(""), 0);
+    }
+
+    #[test]
+    fn what_a_step_leaves_behind_is_not_waited_for() {
+        let mut shell = Command::new("timeout");
+        shell.args(["60", "sh", "-c", "sleep 1000 & echo $!; exit 3"]);
+        let (status, said) = whole_output(&mut shell).unwrap();
+        assert_eq!(status.code(), Some(3));
+        let number: u32 = said.trim().parse().unwrap();
+        // It is gone soon, or nobody has asked yet how it ended. Otherwise this does not end.
+        let state = || fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        while !state().is_empty() && !state().contains(") Z ") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]
