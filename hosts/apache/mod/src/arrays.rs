@@ -1,6 +1,7 @@
 //! APR's arrays. Modules write an array's head and its elements themselves, so both are a module's memory. What APR
 //! does with them is done here, with the module's rights.
 
+use crate::apr;
 use crate::call::mediate;
 use crate::frame::Frame;
 use crate::layout::read;
@@ -184,6 +185,37 @@ pub(crate) extern "C" fn apr_array_copy(pool: u64, from: u64) -> u64 {
     mediate(|frame| match from {
         0 => Ok(0),
         from => copy(frame, pool, from),
+    })
+}
+
+/// A list of the core's, which modules sort: the module gets a copy.
+fn listed(name: &'static str, pool: u64, list: impl FnOnce(usize) -> Answer<u64>) -> u64 {
+    mediate(|frame| {
+        frame.walled.pool(frame, pool)?;
+        let real = apr::symbol(name).ok_or("the server does not have it")?;
+        match list(real)? {
+            0 => Ok(0),
+            from => copy(frame, pool, from),
+        }
+    })
+}
+
+pub(crate) extern "C" fn ap_list_provider_groups(pool: u64) -> u64 {
+    listed("ap_list_provider_groups", pool, |real| {
+        // SAFETY: it is httpd's function, with a pool that lives.
+        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
+        Ok(real(pool))
+    })
+}
+
+pub(crate) extern "C" fn ap_list_provider_names(pool: u64, group: u64, version: u64) -> u64 {
+    listed("ap_list_provider_names", pool, |real| {
+        // The function may read the strings twice.
+        let text = |at| Ok::<_, String>([string(at)?, &[0]].concat());
+        let (group, version) = (text(group)?, text(version)?);
+        // SAFETY: it is httpd's function, with a pool that lives, and strings of ours that end with a zero.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        Ok(real(pool, group.as_ptr() as u64, version.as_ptr() as u64))
     })
 }
 

@@ -66,6 +66,7 @@ mod swaps;
 mod texts;
 mod timed;
 mod turns;
+mod uris;
 mod varbuf;
 mod walled;
 mod warm;

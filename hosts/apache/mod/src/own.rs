@@ -25,7 +25,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
         addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, own, pages,
         partners, patterns, pieces, pooled, pools, processes, relocatable, sections, segments,
-        shadows, sources, streams, timed, varbuf,
+        shadows, sources, streams, timed, uris, varbuf,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -39,7 +39,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create,
                 ap_add_output_filter_handle, ap_get_output_filter_handle;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
-                apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_array_pstrcat, apr_tokenize_to_argv;
+                apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_array_pstrcat, apr_tokenize_to_argv,
+                ap_list_provider_groups, ap_list_provider_names;
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
                 apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
@@ -54,6 +55,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
                 apr_base64_decode, apr_base64_decode_binary;
             addresses: apr_sockaddr_ip_get, apr_socket_connect, apr_socket_recvfrom;
+            uris: apr_uri_parse, apr_uri_parse_hostinfo;
             segments: apr_shm_create, apr_shm_attach, apr_shm_destroy;
             descriptors: sendmsg;
             errors: __errno_location;
