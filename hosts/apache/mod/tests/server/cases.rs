@@ -193,7 +193,7 @@ impl Case {
     /// Whether the stock server is seen to end in this way, too. A thread of its mod_watchdog may still run when its hooks go
     /// (`ap_run_watchdog_step`), if the server is one process.
     fn ends_so_without_the_wall(&self, place: &Place, how: &str) -> bool {
-        const TRIES: u32 = 60;
+        const TRIES: u32 = 240;
         let ends_so = |_| {
             let ended = self.answers(place, false).map(|(_, _, ended)| ended);
             ended.is_some_and(|ended| ended.is_err_and(|stock| stock == how))
