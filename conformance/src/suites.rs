@@ -416,7 +416,7 @@ fn tools(options: &Options) -> anyhow::Result<PathBuf> {
 }
 
 /// Verifies every program below `tree`, and counts them: an image that verifies holds no system call, so
-/// what it printed it printed from a domain. What CMake builds for itself is verified but not counted. A file that is as the
+/// what it printed it printed from a domain. Programs of CMake's own are verified but not counted. A file that is as the
 /// package delivers it is the suite's data: a program of another machine to compress, say.
 fn verify_all(mullion: &Path, tree: &Path, unpacked: &Path) -> anyhow::Result<usize> {
     let mut programs = Vec::new();

@@ -11,6 +11,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
 use mullion_mmp::log::{LogTraceError, RunEvent, write_run};
 use mullion_word_runtime::{Host, ModuleStep};

@@ -27,7 +27,7 @@ struct Name {
     path: String,
     /// The granted directory that it leads into, and where in `path` the part beneath it begins.
     within: Option<(usize, usize)>,
-    /// What is there if the name is of a directory above granted ones.
+    /// Names in it, if it is a directory above granted ones.
     ways: Vec<String>,
 }
 

@@ -149,7 +149,7 @@ pub(crate) fn symbol(name: &str) -> Option<usize> {
         return Some(*found);
     }
     drop(known);
-    // What is not there may come with a module that is loaded later.
+    // A function that is not there may come with a module that is loaded later.
     let found = look_up(name)?;
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     known.insert(name.to_owned(), found);

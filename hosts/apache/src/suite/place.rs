@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 /// Other multi-processing modules.
 const MPM: [&str; 3] = ["mpm_prefork", "mpm_worker", "mpm_event"];
 
-/// What makes the copy and starts the server is ended behind so many seconds.
+/// Seconds behind which a program is ended that makes the copy or starts the server.
 const PATIENCE: u32 = 600;
 
 /// A module of the framework's own calls these by the names of their functions, which a module behind the wall does not show to others.

@@ -33,7 +33,7 @@ struct Hand {
     place: Place,
 }
 
-/// What a function hands on, and the module that it is a function of.
+/// References that calls of a function hand on, and the module that has the function.
 #[derive(Clone, Debug)]
 pub(crate) struct Hands {
     of: String,
