@@ -217,6 +217,18 @@ static inline mullion_word_effect mullion_word_inout(uint8_t argument, mullion_w
     return mullion_word_effect_of(3, argument, size);
 }
 
+/* It is read. A function of the host that a module calls gets a copy, which no thread of the module can change. */
+static inline mullion_word_effect mullion_word_copyin(uint8_t argument, mullion_word_size size)
+{
+    return mullion_word_effect_of(10, argument, size);
+}
+
+/* Read and written. A function of the host gets a copy, which is written back behind the call. */
+static inline mullion_word_effect mullion_word_copyinout(uint8_t argument, mullion_word_size size)
+{
+    return mullion_word_effect_of(11, argument, size);
+}
+
 /* The result points to memory that is the module's from then on. Only for what a module calls, as those below. */
 static inline mullion_word_effect mullion_word_gives(mullion_word_size size)
 {

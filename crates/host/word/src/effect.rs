@@ -82,6 +82,8 @@ impl CEffect {
             7 => Ok(Effect::Moves(at, size)),
             8 => Ok(Effect::Callback(at)),
             9 => Ok(Effect::Instance(at)),
+            10 => Ok(Effect::CopyIn(at, size)),
+            11 => Ok(Effect::CopyInOut(at, size)),
             _ => Err(wrong("kind of effect")),
         }
     }

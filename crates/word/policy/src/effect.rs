@@ -99,6 +99,8 @@ impl<'a> Reader<'a> {
         let form: fn(&mut Self) -> Answer<Effect> = match name {
             "in" => |reader| reader.sized().map(|(at, size)| Effect::In(at, size)),
             "out" => |reader| reader.sized().map(|(at, size)| Effect::Out(at, size)),
+            "copyin" => |reader| reader.sized().map(|(at, size)| Effect::CopyIn(at, size)),
+            "copyinout" => |reader| reader.sized().map(|(at, size)| Effect::CopyInOut(at, size)),
             "inout" => |reader| reader.sized().map(|(at, size)| Effect::InOut(at, size)),
             "takes" => |reader| reader.sized().map(|(at, size)| Effect::Takes(at, size)),
             "moves" => |reader| reader.sized().map(|(at, size)| Effect::Moves(at, size)),
@@ -112,7 +114,7 @@ impl<'a> Reader<'a> {
             _ => {
                 self.at = start;
                 return self.wrong(format!(
-                    "`{name}` is no effect: in, out, inout, string, list, strings, takes, gives, frees, moves, callback or instance"
+                    "`{name}` is no effect: in, out, inout, copyin, copyinout, string, list, strings, takes, gives, frees, moves, callback or instance"
                 ));
             }
         };
@@ -120,6 +122,7 @@ impl<'a> Reader<'a> {
         let effect = form(self)?;
         self.wants(')')?;
         let ends = |size: Size| matches!(size, Size::Text | Size::List | Size::Texts);
+        let is_vectors = |size: Size| matches!(size, Size::Vectors(_));
         match effect {
             Effect::Out(_, size)
             | Effect::InOut(_, size)
@@ -136,6 +139,16 @@ impl<'a> Reader<'a> {
             | Effect::Gives(Size::Vectors(_)) => {
                 self.at = start;
                 self.wrong("only `in`, `out` and `inout` may be of vectors")
+            }
+            Effect::CopyInOut(_, size) if ends(size) || is_vectors(size) => {
+                self.at = start;
+                self.wrong("only what has a size of its own is written back")
+            }
+            Effect::CopyIn(_, size)
+                if matches!(size, Size::List | Size::Texts) || is_vectors(size) =>
+            {
+                self.at = start;
+                self.wrong("lists and vectors are always copied: `in` is enough")
             }
             effect => Ok(effect),
         }
@@ -407,6 +420,8 @@ pub(crate) fn write(effect: &Effect, parameters: &[String]) -> String {
         Effect::In(at, bytes) => sized(&mut text, "in", at, bytes),
         Effect::Out(at, bytes) => sized(&mut text, "out", at, bytes),
         Effect::InOut(at, bytes) => sized(&mut text, "inout", at, bytes),
+        Effect::CopyIn(at, bytes) => sized(&mut text, "copyin", at, bytes),
+        Effect::CopyInOut(at, bytes) => sized(&mut text, "copyinout", at, bytes),
         Effect::Takes(at, bytes) => sized(&mut text, "takes", at, bytes),
         Effect::Moves(at, bytes) => sized(&mut text, "moves", at, bytes),
         Effect::Gives(bytes) => text = format!("gives({})", size(bytes)),

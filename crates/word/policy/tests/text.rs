@@ -74,7 +74,13 @@ fn sizes_are_sums_of_what_is_passed() {
     );
     assert_eq!(of("list(p)"), Effect::In(0, Size::List));
     assert_eq!(of("in(q, strings)"), Effect::In(3, Size::Texts));
+    assert_eq!(of("copyin(q, string)"), Effect::CopyIn(3, Size::Text));
+    assert_eq!(of("copyinout(p, 8)"), Effect::CopyInOut(0, Size::Bytes(8)));
     for (effect, what) in [
+        ("copyin(p, list)", "always copied"),
+        ("copyin(p, vectors(n))", "always copied"),
+        ("copyinout(p, string)", "of its own"),
+        ("copyinout(p, vectors(n))", "of its own"),
         ("in(p, n * n * n)", "two values"),
         ("in(p, 1 + n + 2 + m)", "three products"),
         ("in(p, q@4)", "has a type"),
@@ -328,6 +334,9 @@ fn effect() -> impl Strategy<Value = Effect> {
         (at.clone(), sum()).prop_map(|(at, sum)| Effect::Out(at, Size::Vectors(sum))),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Out(at, size)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::InOut(at, size)),
+        (at.clone(), size.clone()).prop_map(|(at, size)| Effect::CopyIn(at, size)),
+        at.clone().prop_map(|at| Effect::CopyIn(at, Size::Text)),
+        (at.clone(), size.clone()).prop_map(|(at, size)| Effect::CopyInOut(at, size)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Takes(at, size)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Moves(at, size)),
         size.prop_map(Effect::Gives),

@@ -91,12 +91,18 @@ pub(crate) fn take_over(holder: &'static Holder, range: Range) -> Result<(), Gra
     Ok(())
 }
 
+/// A block becomes a holder's. An allocator may give an address again, with fewer bytes: then the others are the holder's no longer.
 pub(crate) fn give(
+    core: &Core,
     holder: &Holder,
     address: u64,
     bytes: u64,
     allocator: &'static str,
 ) -> Result<(), GrantError> {
+    let before = lock(&holder.blocks).get(address);
+    if let Some(before) = before.filter(|before| before.bytes > bytes) {
+        take_away(core, holder, address, before.bytes);
+    }
     if bytes == 0 {
         lock(&holder.blocks).add(address, Held { bytes, allocator });
         return Ok(());

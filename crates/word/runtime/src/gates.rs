@@ -192,6 +192,11 @@ unsafe extern "C" {
     pub(crate) fn mullion_word_pending_trap();
     pub(crate) fn mullion_word_go_on();
     pub(crate) fn mullion_word_faulted();
+    fn mullion_word_fetch(to: *mut u8, from: *const u8, bytes: u64) -> u64;
+    fn mullion_word_fetch_eight();
+    fn mullion_word_fetch_bytes();
+    fn mullion_word_fetch_byte();
+    fn mullion_word_fetch_end();
     fn mullion_word_find_here() -> *mut Here;
     /// Enters `body`, with these registers, and leaves its result there. The seat is the thread's in this domain,
     /// there is room on the control stack, and the host runs.
@@ -223,4 +228,23 @@ pub(crate) fn here() -> *mut Here {
 /// The address of a label.
 pub(crate) fn address(label: unsafe extern "C" fn()) -> u64 {
     label as *const c_void as u64
+}
+
+/// Copies bytes from or to memory that may not be there: how many were copied. Another thread may write them meanwhile.
+///
+/// # Safety
+/// Where there is memory, it may be read at `from`, and written at `to`.
+pub(crate) unsafe fn fetch(to: *mut u8, from: *const u8, bytes: u64) -> u64 {
+    // SAFETY: it reads and writes these bytes alone, as the caller allows, and goes on behind a fault (`behind_fetch`).
+    unsafe { mullion_word_fetch(to, from, bytes) }
+}
+
+/// Where a thread goes on that [`fetch`] has led to no memory: byte by byte, and then with what it has.
+pub(crate) fn behind_fetch(at: u64) -> Option<u64> {
+    let eight = address(mullion_word_fetch_eight)..address(mullion_word_fetch_bytes);
+    let byte = address(mullion_word_fetch_byte)..address(mullion_word_fetch_end);
+    if eight.contains(&at) {
+        return Some(address(mullion_word_fetch_bytes));
+    }
+    byte.contains(&at).then(|| address(mullion_word_fetch_end))
 }

@@ -47,7 +47,7 @@
 #   newest frame and goes on at mullion_word_faulted. The labels that end in _trap are its own traps.
 
     .text
-    .irp label, gates, enter, leave, leave_any, mark, unwind, refused_trap, unwind_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
+    .irp label, fetch, fetch_eight, fetch_bytes, fetch_byte, fetch_end, gates, enter, leave, leave_any, mark, unwind, refused_trap, unwind_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
     .globl  mullion_word_\label
     .hidden mullion_word_\label
     .endr
@@ -574,6 +574,29 @@ mullion_word_call_host:
     pop     %r13
     pop     %r12
     pop     %rbp
+    ret
+
+    # Copies bytes, for the host, between its own memory and a module's. rdi: to, rsi: from, rdx: how many; rax: how many were
+    # copied. A fault at one of the two places goes on behind them (`fault.rs`): what is not there is not copied.
+mullion_word_fetch:
+    xor     %eax, %eax
+1:  lea     8(%rax), %rcx
+    cmp     %rdx, %rcx
+    ja      mullion_word_fetch_bytes
+mullion_word_fetch_eight:
+    mov     (%rsi,%rax), %r8
+    mov     %r8, (%rdi,%rax)
+    mov     %rcx, %rax
+    jmp     1b
+mullion_word_fetch_bytes:
+    cmp     %rdx, %rax
+    jae     mullion_word_fetch_end
+mullion_word_fetch_byte:
+    movzbl  (%rsi,%rax), %ecx
+    mov     %cl, (%rdi,%rax)
+    inc     %rax
+    jmp     mullion_word_fetch_bytes
+mullion_word_fetch_end:
     ret
 
 mullion_word_find_here:

@@ -299,6 +299,7 @@ impl Kept {
         let arguments = Arguments {
             registers,
             caller: None,
+            host: None,
         };
         let mut decider = world().supervisor();
         let mut count = 0;

@@ -74,7 +74,8 @@ pub enum LoadError {
     },
     /// An effect has a size that it cannot have.
     #[error(
-        "the policy of `{name}` has {effect:?}: lists and texts are read, and no vectors are handed over"
+        "the policy of `{name}` has {effect:?}: lists and texts are read, no vectors are handed over, and what the host gets a copy of \
+         has one effect"
     )]
     Misfit {
         /// Which function.

@@ -1,15 +1,27 @@
 //! The memory that an argument stands for, by what a call passes and by what lies in memory.
+//!
+//! What lies in memory is read once. Another thread of the module may change it behind that, or take the memory away:
+//!
+//! - A size that is a field is read from a copy that the host's function gets, or from where the module may not write.
+//! - Of vectors and lists the host's function gets a copy, and each entry is looked at there.
+//! - A text is measured, and its length is looked at. The host's function gets a copy if its policy says so, and reads it
+//!   again otherwise.
+//! - A gate that finds no memory says so, and the call is refused ([`fetch`]).
 
-use crate::gates::Registers;
+use crate::core::Core;
+use crate::gates::{Registers, fetch};
 use crate::holder::Holder;
 use crate::size::{Bits, Number, Size, Sum};
 use mullion_word_table::Access;
 
-/// Pieces that an array of vectors may describe, and bytes and pieces of lists.
+/// Pieces that an array of vectors may describe, and pointers of lists.
 const MOST_VECTORS: u64 = 1024;
 const MOST_POINTERS: u64 = 1 << 16;
-/// Bytes of a text that are looked up at a time.
-const TEXT: u64 = 64;
+/// Bytes of an argument that are copied for the host, at most.
+const MOST_COPIED: u64 = 1 << 20;
+/// Words of a text that are looked up at a time.
+const TEXT: usize = 8;
+const PAGE: u64 = crate::memory::PAGE;
 
 /// Why a size has no pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +30,29 @@ pub(crate) enum Wrong {
     Lacks(Lacks),
     /// It overflows, or is below 0, or is more than anybody passes.
     NoSize,
+    /// There is a right, and no memory.
+    NoMemory(u64),
+    /// It is where the module may write while the host's function reads it.
+    Changes,
+}
+
+impl Wrong {
+    /// What is wrong with this argument.
+    pub(crate) fn of(self, argument: u8) -> String {
+        match self {
+            Wrong::NoSize => format!("argument {argument} has no size"),
+            Wrong::NoMemory(address) => {
+                format!("there is no memory at {address:#x}, for argument {argument}")
+            }
+            Wrong::Changes => format!(
+                "argument {argument} has its size where the module may write, and the host would read it again: \
+                 `copyin` and `copyinout` are for that"
+            ),
+            Wrong::Lacks(Lacks { address, right, .. }) => {
+                format!("argument {argument} is at {address:#x}, without {right:?}")
+            }
+        }
+    }
 }
 
 /// A right that a module does not have.
@@ -28,10 +63,53 @@ pub(crate) struct Lacks {
     pub(crate) right: Access,
 }
 
+/// What the host's function gets in the place of what an argument points to. It lasts as long as the call.
+pub(crate) struct Copy {
+    pub(crate) argument: u8,
+    bytes: u64,
+    words: Vec<u64>,
+    /// The text, where there are no words; otherwise those that words point to.
+    texts: Vec<Vec<u8>>,
+    /// Where it goes when the call is over.
+    back: Option<u64>,
+}
+
+impl Copy {
+    fn new(argument: u8, bytes: u64) -> Copy {
+        Copy {
+            argument,
+            bytes,
+            words: vec![0; bytes.div_ceil(8) as usize],
+            texts: Vec::new(),
+            back: None,
+        }
+    }
+
+    /// Where the host finds it.
+    pub(crate) fn address(&self) -> u64 {
+        match self.texts.first() {
+            Some(text) if self.words.is_empty() => text.as_ptr() as u64,
+            _ => self.words.as_ptr() as u64,
+        }
+    }
+
+    fn field(&self, offset: u32, bits: Bits) -> Result<u64, Wrong> {
+        let end = u64::from(offset) + bits.bytes();
+        if end > self.bytes {
+            return Err(Wrong::NoSize);
+        }
+        let bytes = (u64::from(offset)..end).rev();
+        let byte = |at: u64| self.words[at as usize / 8] >> (8 * (at % 8)) & 0xff;
+        Ok(bytes.fold(0, |word, at| word << 8 | byte(at)))
+    }
+}
+
 /// Reads arguments of a call for the one who makes it: a module reads what it may itself, and the host is believed.
 pub(crate) struct Arguments<'a> {
     pub(crate) registers: &'a Registers,
     pub(crate) caller: Option<&'a Holder>,
+    /// Of a call of the host: the module that calls, and what the host gets a copy of.
+    pub(crate) host: Option<(&'static Core, &'a [Copy])>,
 }
 
 impl Arguments<'_> {
@@ -49,15 +127,32 @@ impl Arguments<'_> {
         }
     }
 
-    fn read(&self, address: u64, bits: Bits) -> Result<u64, Wrong> {
-        self.check(address, bits.bytes(), Access::READ)?;
-        let mut word = [0; 8];
-        for (at, byte) in word.iter_mut().take(bits.bytes() as usize).enumerate() {
-            // SAFETY: the module may read it, so there is memory, and whoever granted it keeps it there; or the host passes
-            // it to a function whose policy reads it.
-            *byte = unsafe { (address.wrapping_add(at as u64) as *const u8).read_volatile() };
+    /// Copies what the caller may read. There is room for it.
+    fn read_into(&self, to: &mut [u64], address: u64, bytes: u64) -> Result<(), Wrong> {
+        self.check(address, bytes, Access::READ)?;
+        assert!(bytes <= 8 * to.len() as u64, "there is room");
+        // SAFETY: there is room. The module may read what is there, or the host passes it to a function whose policy reads it;
+        // whether there is memory, it finds out.
+        let done = unsafe { fetch(to.as_mut_ptr().cast(), address as *const u8, bytes) };
+        match done == bytes {
+            true => Ok(()),
+            false => Err(Wrong::NoMemory(address.wrapping_add(done))),
         }
-        Ok(u64::from_le_bytes(word))
+    }
+
+    fn read(&self, address: u64, bits: Bits) -> Result<u64, Wrong> {
+        let mut word = [0];
+        self.read_into(&mut word, address, bits.bytes())?;
+        Ok(word[0])
+    }
+
+    fn copy(&self, argument: u8, address: u64, bytes: u64) -> Result<Copy, Wrong> {
+        if bytes > MOST_COPIED {
+            return Err(Wrong::NoSize);
+        }
+        let mut copy = Copy::new(argument, bytes);
+        self.read_into(&mut copy.words, address, bytes)?;
+        Ok(copy)
     }
 
     fn number(&self, number: Number) -> Result<i128, Wrong> {
@@ -65,9 +160,26 @@ impl Arguments<'_> {
         let word = match number.field {
             None => argument,
             Some(_) if argument == 0 => return Err(Wrong::NoSize),
-            Some(offset) => self.read(argument.wrapping_add(offset.into()), number.bits)?,
+            Some(offset) => self.field(number, offset)?,
         };
         Ok(number.bits.value(word))
+    }
+
+    fn field(&self, number: Number, offset: u32) -> Result<u64, Wrong> {
+        let argument = self.registers.argument(number.argument);
+        let (at, bytes) = (argument.wrapping_add(offset.into()), number.bits.bytes());
+        if let Some((core, copies)) = self.host {
+            let mut copies = copies.iter();
+            if let Some(copy) = copies.find(|copy| copy.argument == number.argument) {
+                return copy.field(offset, number.bits);
+            }
+            self.check(at, bytes, Access::READ)?;
+            // A domain that learns is not confined.
+            if core.learning.is_none() && may_write(core, at, bytes) {
+                return Err(Wrong::Changes);
+            }
+        }
+        self.read(at, number.bits)
     }
 
     fn sum(&self, sum: &Sum) -> Result<u64, Wrong> {
@@ -96,74 +208,117 @@ impl Arguments<'_> {
     }
 
     /// The pieces that an argument stands for. `is_main`: what is done with a piece is what the effect says; otherwise it is
-    /// read. A piece is told behind those that lead to it, and has at least a byte.
+    /// read. A piece is told behind those that lead to it, and has at least a byte. What leads to pieces is the answer, as it was
+    /// read: the host's function gets that.
     pub(crate) fn pieces<E: From<Wrong>>(
         &self,
         at: u8,
         size: &Size,
         each: &mut dyn FnMut(u64, u64, bool) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<Option<Copy>, E> {
         let address = self.registers.argument(at);
         if address == 0 {
-            return Ok(());
+            return Ok(None);
         }
         match size {
-            Size::Text => each(address, self.text(address)?, true),
+            Size::Text => each(address, self.text(address, None)?, true)?,
             Size::List | Size::Texts => {
-                let count = self.list(address)?;
-                each(address, 8 * count, true)?;
-                for place in (0..count - 1).filter(|_| *size == Size::Texts) {
-                    let text = self.read(address.wrapping_add(8 * place), Bits::U64)?;
-                    // Another thread may have written there meanwhile.
-                    if text != 0 {
-                        each(text, self.text(text)?, true)?;
-                    }
+                let mut copy = self.list(at, address)?;
+                each(address, copy.bytes, true)?;
+                if *size == Size::Texts {
+                    self.texts(&mut copy, each)?;
                 }
-                Ok(())
+                return Ok(Some(copy));
             }
             Size::Vectors(sum) => {
                 let count = self.sum(sum)?;
                 if count > MOST_VECTORS {
                     return Err(Wrong::NoSize.into());
                 }
-                if count != 0 {
-                    each(address, 16 * count, false)?;
+                if count == 0 {
+                    return Ok(None);
                 }
-                for place in (0..count).map(|place| address.wrapping_add(16 * place)) {
-                    let base = self.read(place, Bits::U64)?;
-                    let bytes = self.read(place.wrapping_add(8), Bits::U64)?;
-                    if bytes != 0 {
-                        each(base, bytes, true)?;
-                    }
+                each(address, 16 * count, false)?;
+                let copy = self.copy(at, address, 16 * count)?;
+                for vector in copy.words.chunks_exact(2).filter(|vector| vector[1] != 0) {
+                    each(vector[0], vector[1], true)?;
                 }
-                Ok(())
+                return Ok(Some(copy));
             }
             plain => match self.bytes(plain)? {
-                0 => Ok(()),
-                bytes => each(address, bytes, true),
+                0 => {}
+                bytes => each(address, bytes, true)?,
             },
+        }
+        Ok(None)
+    }
+
+    /// As [`pieces`](Self::pieces), of what the host's function gets a copy of. With `back` it is written back.
+    pub(crate) fn copied<E: From<Wrong>>(
+        &self,
+        at: u8,
+        (size, back): (&Size, bool),
+        each: &mut dyn FnMut(u64, u64, bool) -> Result<(), E>,
+    ) -> Result<Option<Copy>, E> {
+        let address = self.registers.argument(at);
+        if self.host.is_none() || address == 0 {
+            return self.pieces(at, size, each);
+        }
+        if *size == Size::Text {
+            let (mut copy, mut text) = (Copy::new(at, 0), Vec::new());
+            each(address, self.text(address, Some(&mut text))?, true)?;
+            copy.texts.push(text);
+            return Ok(Some(copy));
+        }
+        let bytes = self.bytes(size)?;
+        if bytes == 0 {
+            return Ok(None);
+        }
+        each(address, bytes, true)?;
+        let mut copy = self.copy(at, address, bytes)?;
+        copy.back = back.then_some(address);
+        Ok(Some(copy))
+    }
+
+    /// Behind the call: the module gets what the host has written.
+    pub(crate) fn write_back(&self, copy: &Copy) -> Result<(), Wrong> {
+        let Some(to) = copy.back else {
+            return Ok(());
+        };
+        self.check(to, copy.bytes, Access::READ_WRITE)?;
+        // SAFETY: the module may write there, and the call has it lent until now; whether there is memory, it finds out.
+        let done = unsafe { fetch(to as *mut u8, copy.words.as_ptr().cast(), copy.bytes) };
+        match done == copy.bytes {
+            true => Ok(()),
+            false => Err(Wrong::NoMemory(to.wrapping_add(done))),
         }
     }
 
-    /// Bytes of a text, its zero included.
-    fn text(&self, start: u64) -> Result<u64, Wrong> {
+    /// Bytes of a text, its zero included. All of it is added to `kept`.
+    fn text(&self, start: u64, mut kept: Option<&mut Vec<u8>>) -> Result<u64, Wrong> {
         let mut at = start;
         loop {
             let room = self.readable(at)?;
-            let end = at + room;
-            while at < end {
-                // The host is believed, but not that there is memory behind its text.
-                let is_eight = self.caller.is_some() && at.is_multiple_of(8) && end - at >= 8;
-                // SAFETY: as in `read`: all of these bytes may be read. They are aligned.
-                if is_eight && !has_zero(unsafe { (at as *const u64).read_volatile() }) {
-                    at += 8;
-                    continue;
+            let mut words = [u64::MAX; TEXT];
+            // SAFETY: there is room; as in `read_into`.
+            let done = unsafe { fetch(words.as_mut_ptr().cast(), at as *const u8, room) };
+            let found = words.iter().enumerate().find_map(|(place, word)| {
+                let zero = zero(*word)?;
+                Some(8 * place as u64 + zero)
+            });
+            let used = found.map_or(done, |zero| zero + 1);
+            if let Some(kept) = &mut kept {
+                let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+                kept.extend(bytes.take(used as usize));
+                if kept.len() as u64 > MOST_COPIED {
+                    return Err(Wrong::NoSize);
                 }
-                // SAFETY: as in `read`: the byte may be read.
-                if unsafe { (at as *const u8).read_volatile() } == 0 {
-                    return Ok(at - start + 1);
-                }
-                at += 1;
+            }
+            at += used;
+            match found {
+                Some(_) => return Ok(at - start),
+                None if done < room => return Err(Wrong::NoMemory(at)),
+                None => {}
             }
         }
     }
@@ -171,7 +326,8 @@ impl Arguments<'_> {
     /// How many bytes from `at` on the caller may read, at least one; few are looked at, because most texts are short.
     fn readable(&self, at: u64) -> Result<u64, Wrong> {
         let right = Access::READ;
-        let most = TEXT.min(u64::MAX - at);
+        // The host is believed, but not that there is memory behind its text.
+        let most = (8 * TEXT as u64).min(PAGE - at % PAGE).min(u64::MAX - at);
         let room = match self.caller {
             Some(holder) => holder.view.allowed(at, most, right),
             None => most,
@@ -188,19 +344,55 @@ impl Arguments<'_> {
     }
 
     /// Pointers of a list, the null pointer included.
-    fn list(&self, start: u64) -> Result<u64, Wrong> {
+    fn list(&self, argument: u8, start: u64) -> Result<Copy, Wrong> {
+        let mut copy = Copy::new(argument, 0);
         for count in 0..MOST_POINTERS {
             let at = start.checked_add(8 * count).ok_or(Wrong::NoSize)?;
-            if self.read(at, Bits::U64)? == 0 {
-                return Ok(count + 1);
+            let pointer = self.read(at, Bits::U64)?;
+            copy.words.push(pointer);
+            copy.bytes += 8;
+            if pointer == 0 {
+                return Ok(copy);
             }
         }
         Err(Wrong::NoSize)
     }
+
+    /// The texts of a list, each a copy where the host gets one.
+    fn texts<E: From<Wrong>>(
+        &self,
+        copy: &mut Copy,
+        each: &mut dyn FnMut(u64, u64, bool) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut room = MOST_COPIED;
+        for word in copy.words.iter_mut().filter(|word| **word != 0) {
+            let mut text = Vec::new();
+            let kept = self.host.is_some().then_some(&mut text);
+            let bytes = self.text(*word, kept)?;
+            each(*word, bytes, true)?;
+            if !text.is_empty() {
+                room = room.checked_sub(bytes).ok_or(Wrong::NoSize)?;
+                *word = text.as_ptr() as u64;
+                copy.texts.push(text);
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Whether one of the eight bytes is zero: only from there does a borrow set the highest bit of a byte that had none.
-fn has_zero(eight: u64) -> bool {
+/// Whether the module may write some of these bytes, or one of its instances may.
+fn may_write(core: &'static Core, address: u64, bytes: u64) -> bool {
+    let words = || (address / 4..=(address + bytes - 1) / 4).map(|word| 4 * word);
+    core.holders()
+        .any(|holder| words().any(|word| holder.view.allows(word, 1, Access::WRITE)))
+}
+
+/// The place of the first of the eight bytes that is zero: only from there does a borrow set the highest bit of a byte that had
+/// none.
+fn zero(eight: u64) -> Option<u64> {
     let ones = u64::MAX / 0xff;
-    eight.wrapping_sub(ones) & !eight & (ones << 7) != 0
+    match eight.wrapping_sub(ones) & !eight & (ones << 7) {
+        0 => None,
+        marks => Some(u64::from(marks.trailing_zeros() / 8)),
+    }
 }

@@ -22,6 +22,11 @@ pub enum Effect {
     Out(u8, Size),
     /// Both.
     InOut(u8, Size),
+    /// As [`In`](Effect::In). A function of the host gets a copy, which no thread of the module can change, and no longer than
+    /// the call. Fields of it that are sizes are read there, too.
+    CopyIn(u8, Size),
+    /// As [`InOut`](Effect::InOut), with a copy that is written back behind the call.
+    CopyInOut(u8, Size),
     /// The result points to memory that is the caller's from then on: an allocator. Only for what a module calls.
     Gives(Size),
     /// The memory is the callee's from then on.
@@ -42,8 +47,8 @@ impl Effect {
     #[inline]
     pub(crate) fn lent(&self) -> Option<(u8, &Size, Permission)> {
         match self {
-            Effect::In(at, size) => Some((*at, size, Permission::Read)),
-            Effect::Out(at, size) | Effect::InOut(at, size) => {
+            Effect::In(at, size) | Effect::CopyIn(at, size) => Some((*at, size, Permission::Read)),
+            Effect::Out(at, size) | Effect::InOut(at, size) | Effect::CopyInOut(at, size) => {
                 Some((*at, size, Permission::ReadWrite))
             }
             _ => None,
@@ -57,6 +62,8 @@ impl Effect {
             Effect::In(at, _)
             | Effect::Out(at, _)
             | Effect::InOut(at, _)
+            | Effect::CopyIn(at, _)
+            | Effect::CopyInOut(at, _)
             | Effect::Takes(at, _)
             | Effect::Moves(at, _)
             | Effect::Frees(at)
@@ -64,6 +71,18 @@ impl Effect {
             | Effect::Instance(at) => Some(at),
             Effect::Gives(_) => None,
         }
+    }
+
+    /// Whether the host's function gets a copy because the policy says so.
+    fn is_copied(&self) -> bool {
+        matches!(self, Effect::CopyIn(..) | Effect::CopyInOut(..))
+    }
+
+    /// Whether the host's function gets something in the place of the argument: of what leads to pieces it always does.
+    fn is_replaced(&self) -> bool {
+        let leads = |size| matches!(size, Size::List | Size::Texts | Size::Vectors(_));
+        self.is_copied()
+            || matches!(*self, Effect::In(_, size) | Effect::Out(_, size) | Effect::InOut(_, size) if leads(size))
     }
 
     /// The argument whose memory is the caller's no longer.
@@ -111,11 +130,14 @@ impl FunctionPolicy {
 
     /// The same, with arguments whose memory goes behind all others, each with whatever else is said of it. So when memory goes,
     /// all that the call has lent of other arguments is lent already, or is of an argument that goes later (`Caller::beside`).
+    /// What is copied comes first: sizes may be in it.
     pub(crate) fn leaving_last(mut self) -> FunctionPolicy {
         let leaving: Vec<u8> = self.effects.iter().filter_map(Effect::leaves).collect();
         let goes = |at: &u8| leaving.contains(at);
-        self.effects
-            .sort_by_key(|effect| effect.argument().filter(goes));
+        self.effects.sort_by_key(|effect| {
+            let is_later = !effect.is_copied();
+            (is_later, effect.argument().filter(goes))
+        });
         self
     }
 
@@ -133,6 +155,8 @@ impl FunctionPolicy {
             Effect::In(at, size)
             | Effect::Out(at, size)
             | Effect::InOut(at, size)
+            | Effect::CopyIn(at, size)
+            | Effect::CopyInOut(at, size)
             | Effect::Takes(at, size)
             | Effect::Moves(at, size) => (Some(at), Some(size)),
             Effect::Gives(size) => (None, Some(size)),
@@ -148,10 +172,23 @@ impl FunctionPolicy {
         arguments.find(|at| *at >= IN_REGISTERS)
     }
 
-    /// An effect with a size that it cannot have: what is described by itself can only be read, or be a list of vectors.
+    /// An effect with a size that it cannot have: what is described by itself can only be read, or be a list of vectors. An
+    /// argument in whose place the host gets another one has one effect: all that is looked at is what the host gets.
     pub(crate) fn misfit(&self) -> Option<Effect> {
-        let mut effects = self.effects.iter().copied();
-        effects.find(|effect| match *effect {
+        let mut effects = self.effects.iter().copied().enumerate();
+        let is_alone = |place: usize, effect: &Effect| {
+            let mut others = self.effects.iter().enumerate();
+            !others.any(|(other, one)| other != place && one.argument() == effect.argument())
+        };
+        let found = effects.find(|(place, effect)| match *effect {
+            _ if effect.is_replaced() && !is_alone(*place, effect) => true,
+            Effect::CopyIn(_, size) => {
+                matches!(size, Size::List | Size::Texts | Size::Vectors(_))
+            }
+            Effect::CopyInOut(_, size) => matches!(
+                size,
+                Size::Text | Size::List | Size::Texts | Size::Vectors(_)
+            ),
             Effect::In(..) | Effect::Frees(_) | Effect::Callback(_) | Effect::Instance(_) => false,
             Effect::Out(_, size) | Effect::InOut(_, size) => {
                 matches!(size, Size::Text | Size::List | Size::Texts)
@@ -160,7 +197,8 @@ impl FunctionPolicy {
                 size,
                 Size::Text | Size::List | Size::Texts | Size::Vectors(_)
             ),
-        })
+        });
+        found.map(|(_, effect)| effect)
     }
 
     /// With so many words of arguments on the stack.

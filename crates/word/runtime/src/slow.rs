@@ -9,7 +9,7 @@ use crate::holder::Holder;
 use crate::instance;
 use crate::keep::Granted;
 use crate::learn;
-use crate::measure::{Arguments, Lacks, Wrong};
+use crate::measure::{Arguments, Copy, Lacks, Wrong};
 use crate::note::Want;
 use crate::object::object;
 use crate::policy::{Effect, FunctionPolicy};
@@ -247,7 +247,12 @@ fn grant_arguments(
 ) -> Result<Wanted, String> {
     let mut wanted = Wanted::default();
     let caller = from.map(|from| from.holder);
-    let arguments = Arguments { registers, caller };
+    // What callee and caller read twice is the callee's business: each access of it is checked.
+    let arguments = Arguments {
+        registers,
+        caller,
+        host: None,
+    };
     for effect in &policy.effects {
         let (argument, size, permission, stays) = match (effect.lent(), effect) {
             (Some((at, size, permission)), _) => (at, size, permission, false),
@@ -273,7 +278,7 @@ fn grant_arguments(
                 other => other?,
             }
             match stays {
-                true => hand_on(holder, from, argument, address, bytes)?,
+                true => hand_on((core, holder), from, argument, address, bytes)?,
                 false => {
                     let range = words(address, bytes).map_err(|error| error.to_string())?;
                     wanted.add(range, permission == Permission::ReadWrite);
@@ -282,11 +287,9 @@ fn grant_arguments(
             Ok(())
         };
         match arguments.pieces(argument, size, grant) {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(Stop::Wrong(Wrong::Lacks(lacks))) => judge(lacks)?,
-            Err(Stop::Wrong(Wrong::NoSize)) => {
-                return Err(format!("argument {argument} has no size"));
-            }
+            Err(Stop::Wrong(wrong)) => return Err(wrong.of(argument)),
             Err(Stop::Said(what)) => return Err(what),
         }
     }
@@ -313,7 +316,7 @@ impl From<String> for Stop {
 
 /// Memory becomes a module's, from the host or from another module.
 fn hand_on(
-    to: &'static Holder,
+    (core, to): (&'static Core, &'static Holder),
     from: Option<Caller>,
     argument: u8,
     address: u64,
@@ -324,7 +327,7 @@ fn hand_on(
         None => None,
     };
     let done = match block {
-        Some(block) => give(to, address, block.bytes, block.allocator),
+        Some(block) => give(core, to, address, block.bytes, block.allocator),
         None => words(address, bytes).and_then(|range| take_over(to, range)),
     };
     done.map_err(|error| error.to_string())
@@ -546,10 +549,18 @@ fn leave_by_policy(
     followed: &mut Option<follow::Following>,
 ) -> Result<(), String> {
     let mut moved = None;
-    let arguments = Arguments {
-        registers: &*registers,
-        caller: Some(who.holder),
-    };
+    let mut copies: Vec<Copy> = Vec::new();
+    let is_host = import.gate.is_none();
+    // A macro, and no closure: what it refers to changes in between.
+    macro_rules! arguments {
+        () => {
+            Arguments {
+                registers: &*registers,
+                caller: Some(who.holder),
+                host: is_host.then_some((who.core, &copies[..])),
+            }
+        };
+    }
     let mut is_wanted = true;
     // Where the loans of the argument begin that the effect is about: its effects stand together (`Import::new`).
     let mut beside = (None, *who);
@@ -557,19 +568,21 @@ fn leave_by_policy(
         if effect.argument() != beside.0 {
             beside = (effect.argument(), who.beside(who.loans().mark()));
         }
+        let mut copy = None;
         is_wanted = is_wanted
             && before_call(
                 &beside.1,
                 import,
                 effect,
                 policy.allocator,
-                &arguments,
-                &mut moved,
+                &arguments!(),
+                (&mut moved, &mut copy),
             )?;
+        copies.extend(copy);
     }
     // Before the call: the result takes the place of an argument.
     let given = policy.effects.iter().find_map(|effect| match effect {
-        Effect::Gives(size) | Effect::Moves(_, size) => arguments.bytes(size).ok(),
+        Effect::Gives(size) | Effect::Moves(_, size) => arguments!().bytes(size).ok(),
         _ => None,
     });
     if !is_wanted {
@@ -585,19 +598,30 @@ fn leave_by_policy(
         Some((callee, body)) => enter_slowly(callee, body, registers, &raw const who.core.inner),
         // SAFETY: the host offers this function, with what its policy has checked.
         None => unsafe {
+            for copy in &copies {
+                registers.integers[usize::from(copy.argument)] = copy.address();
+            }
             *followed = Some(follow::leave(who.core, import));
             let count = policy.stacked.into();
             gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), count);
         },
     }
+    for copy in &copies {
+        let argument = copy.argument;
+        match arguments!().write_back(copy) {
+            Ok(()) => {}
+            Err(Wrong::Lacks(lacks)) => lacks.judge(who.core, &import.name, argument)?,
+            Err(wrong) => return Err(wrong.of(argument)),
+        }
+    }
     let result = registers.integers[0];
     match (given, moved) {
         (Some(bytes), _) if result != 0 => {
-            give(who.holder, result, bytes, policy.allocator).map_err(|e| e.to_string())
+            give(who.core, who.holder, result, bytes, policy.allocator).map_err(|e| e.to_string())
         }
         // It was not moved: the module has it as before.
         (Some(bytes), Some((address, held))) if bytes != 0 => {
-            give(who.holder, address, held, policy.allocator).map_err(|e| e.to_string())
+            give(who.core, who.holder, address, held, policy.allocator).map_err(|e| e.to_string())
         }
         _ => Ok(()),
     }
@@ -619,11 +643,12 @@ fn before_call(
     effect: &Effect,
     allocator: &str,
     arguments: &Arguments<'_>,
-    moved: &mut Option<(u64, u64)>,
+    (moved, copy): (&mut Option<(u64, u64)>, &mut Option<Copy>),
 ) -> Result<bool, String> {
     let registers = arguments.registers;
     let core = who.core;
-    let demand = |argument: u8, size: &Size, right, lends: bool| {
+    // None: no copy. Otherwise whether it is written back.
+    let mut demand = |argument: u8, size: &Size, right, lends: bool, copies: Option<bool>| {
         let check = &mut |address, bytes, is_main| {
             if lends {
                 who.loans().lend(address, bytes);
@@ -633,19 +658,26 @@ fn before_call(
                 false => arguments.check(address, bytes, Access::READ),
             }
         };
-        match arguments.pieces::<Wrong>(argument, size, check) {
-            Ok(()) => Ok(()),
-            Err(Wrong::Lacks(lacks)) => lacks.judge(core, &import.name, argument),
-            Err(Wrong::NoSize) => Err(format!("argument {argument} has no size")),
+        let done = match copies {
+            None => arguments.pieces::<Wrong>(argument, size, check),
+            Some(back) => arguments.copied::<Wrong>(argument, (size, back), check),
+        };
+        match done {
+            Ok(made) => *copy = made,
+            Err(Wrong::Lacks(lacks)) => lacks.judge(core, &import.name, argument)?,
+            Err(wrong) => return Err(wrong.of(argument)),
         }
+        Ok(())
     };
     match effect {
-        Effect::In(at, size) => demand(*at, size, Access::READ, true)?,
+        Effect::In(at, size) => demand(*at, size, Access::READ, true, None)?,
         Effect::Out(at, size) | Effect::InOut(at, size) => {
-            demand(*at, size, Access::READ_WRITE, true)?;
+            demand(*at, size, Access::READ_WRITE, true, None)?;
         }
+        Effect::CopyIn(at, size) => demand(*at, size, Access::READ, true, Some(false))?,
+        Effect::CopyInOut(at, size) => demand(*at, size, Access::READ_WRITE, true, Some(true))?,
         Effect::Takes(at, size) => {
-            demand(*at, size, Access::READ_WRITE, false)?;
+            demand(*at, size, Access::READ_WRITE, false, None)?;
             let bytes = arguments.bytes(size).unwrap_or(0);
             let address = registers.argument(*at);
             if address != 0 && bytes != 0 && !is_taken_behind(import, *at) {

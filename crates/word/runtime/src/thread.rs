@@ -152,8 +152,8 @@ impl Drop for Owner {
         // SAFETY: it is the thread's own block; the thread runs no domain's code any more.
         unsafe {
             let here = here();
-            (*here).seats = std::ptr::null_mut();
-            (*here).thread = std::ptr::null_mut();
+            // Whoever calls later in this thread begins anew: frames of calls that have not returned go with the block.
+            here.write(std::mem::zeroed());
             drop(Box::from_raw(self.0));
         }
     }

@@ -229,7 +229,10 @@ fn a_field_says_the_size_and_must_be_the_modules_to_read() {
     let memory = [0u32; 16];
     let at = address(&memory);
     let field = Number::field(1, 8, Bits::U32);
-    let scene = Scene::new(&[Effect::Out(0, Size::Sum(field.into()))]);
+    let scene = Scene::new(&[
+        Effect::Out(0, Size::Sum(field.into())),
+        Effect::CopyIn(1, Size::Bytes(16)),
+    ]);
     scene.own(&memory);
     let of = |room| {
         [Buffer {
