@@ -182,14 +182,18 @@ fn lists_and_their_texts_are_those_that_the_gate_has_seen() {
             put(at + 8, theirs);
             put(at + 16, theirs);
             put(own, u64::MAX);
-            (0..3).map(|place| word(list + 8 * place)).collect()
+            let pointers = (0..3).map(|place| word(list + 8 * place));
+            let texts = (0..4).map(|at| byte(word(list) + at));
+            pointers.chain(texts).collect()
         });
         assert_eq!(word(at + 8), theirs, "the module has written there");
-        assert_eq!(found.len(), 3);
+        assert_eq!(found.len(), 7);
         assert_ne!(found[1], theirs);
         assert_eq!(found[2], 0, "it ends where it ended");
-        if size == Size::List {
-            assert_eq!(found[..2], [own, own + 4]);
+        // Of a list alone the texts are the module's own.
+        match size {
+            Size::List => assert_eq!(found[..2], [own, own + 4]),
+            _ => assert_eq!(found[3..], b"one\0".map(u64::from)),
         }
     }
 }
