@@ -109,7 +109,7 @@ pub(crate) struct Arguments<'a> {
     pub(crate) registers: &'a Registers,
     pub(crate) caller: Option<&'a Holder>,
     /// Of a call of the host: the module that calls, and what the host gets a copy of.
-    pub(crate) host: Option<(&'static Core, &'a [Copy])>,
+    pub(crate) host: Option<(&'static Core, &'a [Box<Copy>])>,
 }
 
 impl Arguments<'_> {
@@ -210,16 +210,37 @@ impl Arguments<'_> {
     /// The pieces that an argument stands for. `is_main`: what is done with a piece is what the effect says; otherwise it is
     /// read. A piece is told behind those that lead to it, and has at least a byte. What leads to pieces is the answer, as it was
     /// read: the host's function gets that.
+    #[inline]
     pub(crate) fn pieces<E: From<Wrong>>(
         &self,
         at: u8,
         size: &Size,
         each: &mut dyn FnMut(u64, u64, bool) -> Result<(), E>,
-    ) -> Result<Option<Copy>, E> {
+    ) -> Result<Option<Box<Copy>>, E> {
         let address = self.registers.argument(at);
         if address == 0 {
             return Ok(None);
         }
+        // The usual sizes alone are looked at without a call.
+        let bytes = match *size {
+            Size::Bytes(bytes) => bytes,
+            Size::Argument(of) => self.registers.argument(of),
+            _ => return self.pieces_of(at, size, each),
+        };
+        if bytes != 0 {
+            each(address, bytes, true)?;
+        }
+        Ok(None)
+    }
+
+    #[inline(never)]
+    fn pieces_of<E: From<Wrong>>(
+        &self,
+        at: u8,
+        size: &Size,
+        each: &mut dyn FnMut(u64, u64, bool) -> Result<(), E>,
+    ) -> Result<Option<Box<Copy>>, E> {
+        let address = self.registers.argument(at);
         match size {
             Size::Text => each(address, self.text(address, None)?, true)?,
             Size::List | Size::Texts => {
@@ -228,7 +249,7 @@ impl Arguments<'_> {
                 if *size == Size::Texts {
                     self.texts(&mut copy, each)?;
                 }
-                return Ok(Some(copy));
+                return Ok(Some(Box::new(copy)));
             }
             Size::Vectors(sum) => {
                 let count = self.sum(sum)?;
@@ -243,7 +264,7 @@ impl Arguments<'_> {
                 for vector in copy.words.chunks_exact(2).filter(|vector| vector[1] != 0) {
                     each(vector[0], vector[1], true)?;
                 }
-                return Ok(Some(copy));
+                return Ok(Some(Box::new(copy)));
             }
             plain => match self.bytes(plain)? {
                 0 => {}
@@ -254,12 +275,13 @@ impl Arguments<'_> {
     }
 
     /// As [`pieces`](Self::pieces), of what the host's function gets a copy of. With `back` it is written back.
+    #[inline(never)]
     pub(crate) fn copied<E: From<Wrong>>(
         &self,
         at: u8,
         (size, back): (&Size, bool),
         each: &mut dyn FnMut(u64, u64, bool) -> Result<(), E>,
-    ) -> Result<Option<Copy>, E> {
+    ) -> Result<Option<Box<Copy>>, E> {
         let address = self.registers.argument(at);
         if self.host.is_none() || address == 0 {
             return self.pieces(at, size, each);
@@ -268,7 +290,7 @@ impl Arguments<'_> {
             let (mut copy, mut text) = (Copy::new(at, 0), Vec::new());
             each(address, self.text(address, Some(&mut text))?, true)?;
             copy.texts.push(text);
-            return Ok(Some(copy));
+            return Ok(Some(Box::new(copy)));
         }
         let bytes = self.bytes(size)?;
         if bytes == 0 {
@@ -277,7 +299,7 @@ impl Arguments<'_> {
         each(address, bytes, true)?;
         let mut copy = self.copy(at, address, bytes)?;
         copy.back = back.then_some(address);
-        Ok(Some(copy))
+        Ok(Some(Box::new(copy)))
     }
 
     /// Behind the call: the module gets what the host has written.

@@ -549,7 +549,7 @@ fn leave_by_policy(
     followed: &mut Option<follow::Following>,
 ) -> Result<(), String> {
     let mut moved = None;
-    let mut copies: Vec<Copy> = Vec::new();
+    let mut copies: Vec<Box<Copy>> = Vec::new();
     let is_host = import.gate.is_none();
     // A macro, and no closure: what it refers to changes in between.
     macro_rules! arguments {
@@ -578,7 +578,9 @@ fn leave_by_policy(
                 &arguments!(),
                 (&mut moved, &mut copy),
             )?;
-        copies.extend(copy);
+        if let Some(copy) = copy {
+            copies.push(copy);
+        }
     }
     // Before the call: the result takes the place of an argument.
     let given = policy.effects.iter().find_map(|effect| match effect {
@@ -643,7 +645,7 @@ fn before_call(
     effect: &Effect,
     allocator: &str,
     arguments: &Arguments<'_>,
-    (moved, copy): (&mut Option<(u64, u64)>, &mut Option<Copy>),
+    (moved, copy): (&mut Option<(u64, u64)>, &mut Option<Box<Copy>>),
 ) -> Result<bool, String> {
     let registers = arguments.registers;
     let core = who.core;
