@@ -101,6 +101,7 @@ features:         ## the combinations of features that hosts may choose
 	cargo check --quiet -p mullion --no-default-features --features debug-information
 	cargo check --quiet -p mullion-symbols --no-default-features
 	cargo check --quiet -p mullion-trust --no-default-features
+	cargo check --quiet -p mullion-word --no-default-features
 
 packages:         ## that the crates which hosts need can be packaged, without building them
 	@scripts/package --no-verify --offline --allow-dirty --quiet

@@ -533,6 +533,8 @@ mullion_word_status mullion_word_learn(mullion_word_module module, mullion_word_
 
 /* ---- Traces ------------------------------------------------------------- */
 
+/* Libraries that were built without the feature `traces` (`--no-default-features`) have none of these functions. */
+
 /* Begins the trace of this process for the hardware model, before the first module is loaded. It has each decision of the
  * supervisor: who was granted and lost what. With `steps` not 0 it also has the calls, instructions, loads and stores of
  * modules, on the first thread that enters one. Each instruction then takes some microseconds. MULLION_WORD_REFUSED: there

@@ -10,7 +10,6 @@ use crate::runtime::{
 };
 use crate::status::{self, Failure, Status, guarded};
 use crate::table::{self, Object};
-use crate::trace::{self, BeginError, WriteError};
 use crate::{OpenError, module, read};
 use mullion_word_policy::{File, Interface, allocator};
 use std::cell::RefCell;
@@ -60,23 +59,6 @@ impl From<OpenError> for Failure {
     }
 }
 
-impl From<BeginError> for Failure {
-    fn from(error: BeginError) -> Failure {
-        Failure::new(Status::REFUSED, error)
-    }
-}
-
-impl From<WriteError> for Failure {
-    fn from(error: WriteError) -> Failure {
-        let status = match &error {
-            WriteError::NotBegun => Status::NOTHING,
-            WriteError::File(_) => Status::CANNOT_OPEN,
-            _ => Status::REFUSED,
-        };
-        Failure::new(status, error)
-    }
-}
-
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Failure {
         Failure::new(Status::CANNOT_LOAD, error)
@@ -87,11 +69,11 @@ fn missing() -> Failure {
     Failure::new(Status::BAD_ARGUMENT, "a null pointer, or no text")
 }
 
-fn host() -> Result<Host, Failure> {
+pub(crate) fn host() -> Result<Host, Failure> {
     Host::new().map_err(|error| Failure::new(Status::NO_WALL, error))
 }
 
-fn text<'a>(text: *const c_char) -> Result<&'a CStr, Failure> {
+pub(crate) fn text<'a>(text: *const c_char) -> Result<&'a CStr, Failure> {
     match text.is_null() {
         true => Err(missing()),
         // SAFETY: the header wants a string with its end, for the time of the call.
@@ -99,7 +81,7 @@ fn text<'a>(text: *const c_char) -> Result<&'a CStr, Failure> {
     }
 }
 
-fn name<'a>(of: *const c_char) -> Result<&'a str, Failure> {
+pub(crate) fn name<'a>(of: *const c_char) -> Result<&'a str, Failure> {
     text(of)?.to_str().map_err(|_| missing())
 }
 
@@ -692,20 +674,5 @@ extern "C" fn mullion_word_take_report(handle: u64, report: *mut CReport) -> Sta
             *texts = Texts::default();
             put(report, CReport::new(&next, texts))
         })
-    })
-}
-
-// ---- Traces
-
-#[unsafe(no_mangle)]
-extern "C" fn mullion_word_trace_begin(steps: i32) -> Status {
-    guarded(|| Ok(trace::begin(&host()?, steps != 0)?))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn mullion_word_trace_end(file: *const c_char, note: *const c_char) -> Status {
-    guarded(|| {
-        let file = Path::new(OsStr::from_bytes(text(file)?.to_bytes()));
-        Ok(trace::end(file, name(note)?)?)
     })
 }

@@ -17,6 +17,7 @@
 //! status.rs   statuses; what went wrong last on this thread
 //! effect.rs   rows of policies, as C lays them out
 //! report.rs   reports and notes, as C lays them out
+//! traces.rs   traces for the hardware model, with the feature `traces`
 //! ```
 
 mod c;
@@ -24,9 +25,12 @@ mod effect;
 mod report;
 mod status;
 mod table;
+#[cfg(feature = "traces")]
+mod traces;
 
 pub use mullion_mmp::log::{LogTraceError, RunEvent, write_run, write_trace};
 pub use mullion_word_runtime as runtime;
+#[cfg(feature = "traces")]
 pub use mullion_word_trace as trace;
 
 use mullion_symbols::Symbols;
