@@ -141,7 +141,7 @@ fn word(at: u64) -> u64 {
 }
 
 fn byte(at: u64) -> u64 {
-    // SAFETY: as in `word`.
+    // SAFETY: the tests have put a byte there.
     u64::from(unsafe { (at as *const u8).read_volatile() })
 }
 
