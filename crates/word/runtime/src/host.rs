@@ -204,7 +204,8 @@ impl Host {
     /// Lets a domain call addresses that it has not by name: a host's structures have pointers to functions. Each entry
     /// is the address of the call, a name for reports, where the call goes, and what the call means. A call goes to the
     /// same address, or to a function that stands for it. Every call of this makes a table anew that stays, so it is
-    /// for few calls of many entries.
+    /// for few calls of many entries. A call whose policy says what [`load`](Self::load) would refuse, of which nobody would
+    /// look at all, is refused.
     ///
     /// # Safety
     /// Functions are at the addresses where calls go, as long as the domain lives. They may be called with any arguments
@@ -217,7 +218,10 @@ impl Host {
         let words = domain.core.module.parts.control_words;
         let import =
             |(at, name, target, policy): (usize, String, usize, Option<FunctionPolicy>)| {
-                let import = Import::new(&name, target as u64, policy, words);
+                let import = match &policy {
+                    Some(policy) if !policy.is_whole() => Import::refused(&name),
+                    _ => Import::new(&name, target as u64, policy, words),
+                };
                 // A gate may have its address as long as the process lives.
                 (at as u64, &*Box::leak(Box::new(import)))
             };

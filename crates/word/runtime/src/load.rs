@@ -438,7 +438,7 @@ impl Import {
     }
 
     /// It leads to a refusal by name.
-    fn refused(name: &str) -> Import {
+    pub(crate) fn refused(name: &str) -> Import {
         Import {
             target: 0,
             slow: 1,

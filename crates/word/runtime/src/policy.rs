@@ -201,6 +201,11 @@ impl FunctionPolicy {
         found.map(|(_, effect)| effect)
     }
 
+    /// Whether all that it says of arguments is looked at.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.beyond().is_none() && self.misfit().is_none()
+    }
+
     /// With so many words of arguments on the stack.
     #[must_use]
     pub fn stacked(mut self, words: u8) -> FunctionPolicy {

@@ -29,6 +29,10 @@ const TEXT: &str = "
     call_import free
     mov     $1, %eax
     ret
+    gate    by_address              # calls %rdx
+    mov     %rdx, %rax
+    call_by %rax
+    ret
     gate    put                     # %rsi to the eight bytes at %rdi
     checked 2, 0, (%rdi), mov %esi, (%rdi)
     shr     $32, %rsi
@@ -442,6 +446,40 @@ extern "C" fn begin(key: *mut libc::c_void) -> *mut libc::c_void {
     let call = AGAIN.lock().map_or(None, |call| *call);
     call.map(|call| call(0, 1));
     ptr::null_mut()
+}
+
+/// A policy that is offered with an address is as whole as one that is loaded: otherwise the call is refused.
+#[test]
+fn what_is_offered_by_address_is_looked_at_as_a_whole() {
+    let vectors = Size::Vectors(argument(1));
+    let cases: [(&[Effect], bool); 4] = [
+        (&[Effect::In(0, vectors)], true),
+        (&[Effect::In(0, vectors), Effect::Out(0, vectors)], false),
+        (&[Effect::Out(6, Size::Bytes(8))], false),
+        (&[Effect::CopyInOut(0, Size::Text)], false),
+    ];
+    for (effects, is_whole) in cases {
+        let scene = Scene::new(&[]);
+        let at = asked as *const () as usize;
+        let row = (
+            0x1230,
+            "found".to_owned(),
+            at,
+            Some(FunctionPolicy::of(effects)),
+        );
+        // SAFETY: it does what the test says.
+        unsafe { scene.host.offer(&scene.domain, [row]) };
+        let (answer, _) = scene.call("by_address", (0, 0, 0x1230), |_, _, _| vec![7]);
+        assert_eq!(answer, if is_whole { 7 } else { 0 }, "{effects:?}");
+        let reports = scene.domain.take_reports();
+        assert_eq!(reports.len(), usize::from(!is_whole), "{effects:?}");
+        let is_it = |report: &mullion_word_runtime::Report| {
+            report
+                .to_string()
+                .contains("found: the host does not offer it")
+        };
+        assert!(reports.iter().all(is_it), "{reports:?}");
+    }
 }
 
 /// A thread that the host ends within a call has no call any more: its last functions may ask who calls, and call again.
