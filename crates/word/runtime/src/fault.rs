@@ -45,7 +45,8 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         let is_sent = (*info).si_code <= 0;
         let is_step = signal == libc::SIGTRAP && (*info).si_code == 2;
         let went = &mut context.uc_mcontext.gregs[libc::REG_RIP as usize];
-        if let Some(next) = gates::behind_fetch(*went as u64).filter(|_| !is_sent && !is_step) {
+        let is_memory = !is_sent && matches!(signal, libc::SIGSEGV | libc::SIGBUS);
+        if let Some(next) = gates::behind_fetch(*went as u64).filter(|_| is_memory) {
             *went = next as i64;
             return;
         }
