@@ -5,6 +5,7 @@ mod debugger;
 mod faults;
 mod files;
 mod limits;
+mod locks;
 mod refused;
 mod steps;
 mod streams;
@@ -24,6 +25,7 @@ static IMAGES: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
         ("faults", "trap", "-O1"),
         ("streams", "read-write-call", "-O1"),
         ("files", "read-write-call", "-O1"),
+        ("locks", "read-write-call", "-O1"),
         ("arguments", "read-write-call", "-O0"),
         ("threads", "read-write-call", "-O1"),
     ] {

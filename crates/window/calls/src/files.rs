@@ -6,7 +6,7 @@ use crate::descriptor::{Object, Open};
 use crate::device::Device;
 use crate::errno::{Answer, CallStop, Errno};
 use crate::handle::{Handle, STAT};
-use crate::pipe;
+use crate::{locks, pipe};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,8 +20,12 @@ fn open(call: &Call<'_>) -> Result<Open, CallStop> {
 
 /// What the trusted half has opened; for what is only about files.
 fn handle(call: &Call<'_>) -> Result<Handle, CallStop> {
-    match open(call)?.object {
-        Object::Host(handle) => Ok(handle),
+    files_only(&open(call)?)
+}
+
+fn files_only(open: &Open) -> Result<Handle, CallStop> {
+    match &open.object {
+        Object::Host(handle) => Ok(handle.clone()),
         _ => Err(Errno::INVAL.into()),
     }
 }
@@ -162,7 +166,11 @@ pub(crate) fn writev(call: &Call<'_>) -> Answer {
 }
 
 pub(crate) fn close(call: &Call<'_>) -> Answer {
-    let closed = call.state(|state| state.descriptors.close(call.int(0)))?;
+    let closed = call.state(|state| {
+        let closed = state.descriptors.close(call.int(0))?;
+        locks::closed(call.program(), &mut state.locks, &closed);
+        Ok::<_, Errno>(closed)
+    })?;
     // The host's descriptor closes with its last user, when the state is free again.
     drop(closed?);
     Ok(0)
@@ -205,6 +213,9 @@ pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
     const SET_FLAGS: i32 = 4;
     // Close-on-exec, and its setting: there is no exec.
     const NOTHING: [i32; 2] = [1, 2];
+    const GET_LOCK: i32 = 5;
+    const SET_LOCK: i32 = 6;
+    const SET_LOCK_WAITING: i32 = 7;
     const READ_AND_WRITE: u64 = 2;
     const DIRECTORY: u64 = 0o200_000;
     let open = open(call)?;
@@ -223,6 +234,9 @@ pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
             Object::Pipe(end) => pipe::set_flags(end, call, call.int(2).cast_unsigned()),
             _ => Ok(0),
         },
+        GET_LOCK => locks::get(call, &files_only(&open)?),
+        SET_LOCK => locks::set(call, &files_only(&open)?, false),
+        SET_LOCK_WAITING => locks::set(call, &files_only(&open)?, true),
         command if NOTHING.contains(&command) => Ok(0),
         _ => Err(Errno::INVAL.into()),
     }
@@ -234,7 +248,20 @@ pub(crate) fn dup(call: &Call<'_>) -> Answer {
 
 pub(crate) fn dup2(call: &Call<'_>) -> Answer {
     let open = open(call)?;
-    Ok(call.state(|state| state.descriptors.replace(call.int(1), open))??)
+    let number = call.int(1);
+    if number == call.int(0) {
+        return Ok(u64::from(number.unsigned_abs()));
+    }
+    let replaced = call.state(|state| {
+        let closed = state.descriptors.close(number).ok();
+        if let Some(closed) = &closed {
+            locks::closed(call.program(), &mut state.locks, closed);
+        }
+        let answer = state.descriptors.replace(number, open)?;
+        Ok::<_, Errno>((answer, closed))
+    })?;
+    let (answer, _closed) = replaced?;
+    Ok(answer)
 }
 
 pub(crate) fn dup3(call: &Call<'_>) -> Answer {
@@ -253,6 +280,10 @@ pub(crate) fn ftruncate(call: &Call<'_>) -> Answer {
 pub(crate) fn fsync(call: &Call<'_>) -> Answer {
     call.program().sync(&handle(call)?)?;
     Ok(0)
+}
+
+pub(crate) fn flock(call: &Call<'_>) -> Answer {
+    locks::flock(call, &handle(call)?)
 }
 
 pub(crate) fn fchmod(call: &Call<'_>) -> Answer {

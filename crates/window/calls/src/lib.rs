@@ -22,6 +22,8 @@ mod errno;
 mod files;
 mod handle;
 mod limits;
+mod locked;
+mod locks;
 mod memory;
 mod names;
 mod path;
@@ -36,9 +38,10 @@ mod time;
 
 pub use errno::{Answer, CallStop, Errno};
 pub use handle::{Handle, STAT};
+pub use locked::{FileLock, LockKind};
 pub use program::{
-    Access, Clocks, Directories, DirectoryEntry, Files, Memory, Moment, Place, Program, Stream,
-    Threads,
+    Access, Clocks, Directories, DirectoryEntry, Files, Locks, Memory, Moment, Place, Program,
+    Stream, Threads,
 };
 pub use state::ProgramState;
 

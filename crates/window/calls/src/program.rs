@@ -5,6 +5,7 @@
 
 use crate::errno::CallStop;
 use crate::handle::{Handle, STAT};
+use crate::locked::{FileLock, LockKind};
 use crate::state::ProgramState;
 use alloc::vec::Vec;
 
@@ -56,7 +57,7 @@ pub struct DirectoryEntry<'a> {
 }
 
 /// A program that has made a call.
-pub trait Program: Memory + Files + Directories + Clocks + Threads {
+pub trait Program: Memory + Files + Locks + Directories + Clocks + Threads {
     /// Linux' number of the call.
     fn number(&self) -> u64;
 
@@ -160,6 +161,22 @@ pub trait Files {
         room: usize,
         each: &mut dyn FnMut(DirectoryEntry<'_>),
     ) -> Result<(), CallStop>;
+}
+
+/// Locks of files. Nothing here waits.
+pub trait Locks {
+    /// Locks a piece of a file for its open file, or unlocks it. `AGAIN`: another open file's lock hinders it.
+    /// `NOLCK`: the file lies in a directory for reading only.
+    fn lock(&self, handle: &Handle, lock: FileLock) -> Result<(), CallStop>;
+
+    /// A lock of another open file that hinders this one.
+    fn hindrance(&self, handle: &Handle, lock: FileLock) -> Result<Option<FileLock>, CallStop>;
+
+    /// Locks all of a file for its open file (`flock`). Errors as those of [`Locks::lock`].
+    fn lock_open(&self, handle: &Handle, kind: LockKind) -> Result<(), CallStop>;
+
+    /// Lets a moment pass; an error, if another call has ended the program.
+    fn wait_for_lock(&self) -> Result<(), CallStop>;
 }
 
 /// The directories that were granted.

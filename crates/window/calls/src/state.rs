@@ -2,6 +2,7 @@
 
 use crate::descriptor::Descriptors;
 use crate::handle::Handle;
+use crate::locked::Locks;
 use crate::path::absolute;
 use crate::pipes::Pipes;
 use alloc::borrow::ToOwned as _;
@@ -11,6 +12,8 @@ use alloc::vec::Vec;
 /// What changes while the program runs.
 pub struct ProgramState {
     pub(crate) descriptors: Descriptors,
+    /// Files that are locked.
+    pub(crate) locks: Locks,
     /// The program's paths of what it was granted.
     pub(crate) directories: Vec<String>,
     /// The working directory, a path of the program's.
@@ -29,6 +32,7 @@ impl ProgramState {
     pub fn new<'a>(streams: [Handle; 3], directories: impl Iterator<Item = &'a str>) -> Self {
         Self {
             descriptors: Descriptors::new(streams),
+            locks: Locks::default(),
             directories: directories.map(|path| absolute("/", path)).collect(),
             working: "/".to_owned(),
             pipes: Pipes::default(),

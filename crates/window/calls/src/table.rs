@@ -70,6 +70,8 @@ const NAMED: &str =
     "as above, or a device that leads nowhere; without a directory there is no other name";
 const CHANGE: &str =
     "beneath granted directories, and refused in directories granted for reading only";
+const LOCK: &str =
+    "files in directories that may be written, without their content, and never for a signal";
 const TIME: &str = "time can be measured with it, which side channels need; so it is a grant";
 
 const STARTED: &str =
@@ -115,6 +117,7 @@ pub const TABLE: &[Row] = &[
     row(62, "kill", Always, process::kill, SELF),
     row(63, "uname", Always, process::uname, SELF),
     row(72, "fcntl", Always, files::fcntl, OWN),
+    row(73, "flock", Directory, files::flock, LOCK),
     row(74, "fsync", Always, files::fsync, OWN),
     row(75, "fdatasync", Always, files::fsync, OWN),
     row(76, "truncate", Directory, names::truncate, CHANGE),

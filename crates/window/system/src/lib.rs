@@ -24,6 +24,7 @@ mod clock;
 mod directories;
 mod files;
 mod grants;
+mod locks;
 mod memory;
 mod mount;
 mod open;

@@ -20,7 +20,7 @@ static char *block;
 static struct iovec pieces[PIECES];
 static struct pollfd polls[PIECES];
 static char path[4096], small[4096];
-static int file, directory;
+static int file, waiting, directory;
 static struct timespec hour = { 3600, 0 };
 
 #define L(value) ((long)(value))
@@ -48,7 +48,9 @@ MULLION_EXPORT(int, prepare, (void))
 		strcat(path, "/./sub/..");
 	directory = open("/d", O_RDONLY);
 	file = open("/d/large", O_RDWR);
-	return directory < 0 || file < 0;
+	waiting = open("/d/large", O_RDWR);
+	/* The program's own other open file waits for this lock. */
+	return directory < 0 || file < 0 || waiting < 0 || syscall(SYS_flock, file, 2) != 0;
 }
 
 static void grow(void)
@@ -117,6 +119,7 @@ MULLION_EXPORT(int, repeat, (int64_t number))
 		CASE(getsid, 0)
 		CASE(fadvise64, file, 0, 0, 0)
 		CASE(fcntl, file, F_GETFL)
+		CASE(flock, waiting, 2)
 		CASE(fsync, file)
 		CASE(fdatasync, file)
 		CASE(truncate, "/d/other", 1L << 40)

@@ -1,7 +1,10 @@
 //! Restart in place: what is fresh, what stays good, what is stale.
 
 use crate::support;
-use mullion::{Callback, Caller, Domain, DomainMemory, Error, Image, Imports, Limits, Mount, Ptr};
+use mullion::{
+    CallLimits, Callback, Caller, Cause, Domain, DomainMemory, Error, Image, Imports, Limits,
+    Mount, Ptr,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -126,6 +129,54 @@ fn files_are_closed() {
     assert_eq!(read.call(file).unwrap(), 1);
     domain.restart().unwrap();
     assert_eq!(read.call(file).unwrap(), -1);
+}
+
+/// Two domains of one process are two programs to the kernel's locks, and a restart gives locks back.
+#[test]
+fn locks_keep_domains_of_one_process_apart_until_a_restart() {
+    const AGAIN: i32 = 11;
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("file"), "content").unwrap();
+    let load = || {
+        let mount = Mount::new(directory.path(), "/data", false).unwrap();
+        let imports = Imports::new().function("host_ready", |_: &Caller<'_>| 0);
+        let builder = CONSTRUCTOR.domain().imports(imports);
+        builder.directory(Arc::new(mount)).load().unwrap()
+    };
+    let open = |domain: &Domain| {
+        let open = domain.function::<fn(Ptr<u8>) -> i32>("open_writable");
+        let path = domain.string_in("/data/file").unwrap();
+        open.unwrap().call(path.ptr()).unwrap()
+    };
+    let lock = |domain: &Domain, file: i32| {
+        let by_piece = domain.function::<fn(i32, i32) -> i32>("lock_file").unwrap();
+        let by_file = domain.function::<fn(i32) -> i32>("flock_file").unwrap();
+        (by_piece.call(file, 0).unwrap(), by_file.call(file).unwrap())
+    };
+    let (one, other) = (load(), load());
+    let (first, second) = (open(&one), open(&other));
+    assert_eq!(lock(&one, first), (0, 0));
+    assert_eq!(lock(&other, second), (AGAIN, AGAIN));
+
+    // A program that waits for it waits no longer than its time.
+    let waiting = other.function::<fn(i32, i32) -> i32>("lock_file").unwrap();
+    let granted = Duration::from_millis(20);
+    let limits = CallLimits {
+        time: Some(granted),
+        ..CallLimits::default()
+    };
+    match waiting.limited(limits).call(second, 1) {
+        Err(Error::Fault(fault)) => assert_eq!(*fault.cause(), Cause::TimeLimit { granted }),
+        other => panic!("{other:?}"),
+    }
+    other.restart().unwrap();
+    let second = open(&other);
+    assert_eq!(lock(&other, second), (AGAIN, AGAIN));
+
+    one.restart().unwrap();
+    assert_eq!(lock(&other, second), (0, 0));
+    let first = open(&one);
+    assert_eq!(lock(&one, first), (AGAIN, AGAIN));
 }
 
 #[test]
