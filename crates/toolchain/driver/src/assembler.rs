@@ -137,7 +137,10 @@ pub(crate) fn rewrite(text: &str, name: &Path, options: &Options) -> Result<Stri
                     refusal.reason, refusal.instruction
                 )
             });
-            Err(DriverError::Rewrite(lines.collect::<Vec<_>>().join("\n")))
+            // What a macro has twice in a line is one thing to its author.
+            let mut lines: Vec<String> = lines.collect();
+            lines.dedup();
+            Err(DriverError::Rewrite(lines.join("\n")))
         }
     }
 }

@@ -437,7 +437,8 @@ impl<'a, 'r> Parser<'a, 'r> {
         for part in split_operands(rest) {
             operands.push(operand(part, direct).map_err(Reason::Operand)?);
         }
-        let row = table::row_for(mnemonic, &operands).ok_or(Reason::UnknownInstruction)?;
+        let row =
+            table::row_for(mnemonic, &operands).ok_or_else(|| Reason::of_unknown(mnemonic))?;
         let mut instruction = Instruction {
             line,
             section: self.section,

@@ -33,6 +33,9 @@ pub enum Reason {
     /// No row of the instruction table permits it.
     #[error("not an instruction that an extension may use, or not with these operands")]
     UnknownInstruction,
+    /// The same of an instruction for which there is another way, which is said.
+    #[error("not an instruction that an extension may use: {0}")]
+    Instead(&'static str),
     /// No row of the directive table permits it.
     #[error("unknown directive")]
     UnknownDirective,
@@ -105,4 +108,28 @@ pub enum Reason {
     /// A string, comment or prefix that does not end.
     #[error("a string, a comment or a prefix does not end")]
     Unfinished,
+}
+
+impl Reason {
+    /// Why an instruction has no row, and what its author may do.
+    pub(crate) fn of_unknown(mnemonic: &str) -> Self {
+        Self::Instead(match mnemonic {
+            "syscall" | "sysenter" | "int" => {
+                "system calls are the host's; call the C library, which asks for them"
+            }
+            "rdtsc" | "rdtscp" | "rdpmc" => {
+                "time is a grant; call clock_gettime, and have clocks granted"
+            }
+            "rdrand" | "rdseed" => "random numbers are the host's; call getrandom or getentropy",
+            "pushf" | "pushfq" | "popf" | "popfq" => {
+                "flags are not kept as a whole; keep one with setc and its kin"
+            }
+            "rdfsbase" | "rdgsbase" | "wrfsbase" | "wrgsbase" | "swapgs" => {
+                "segments are the wall's; use a thread-local variable"
+            }
+            "loop" | "loope" | "loopne" | "loopz" | "loopnz" => "write dec and jnz",
+            "enter" => "write push, mov and sub",
+            _ => return Self::UnknownInstruction,
+        })
+    }
 }

@@ -27,12 +27,12 @@ f:
 	movq	%rax, 4(%rax,%rbx,3)
 	.intel_syntax noprefix
 #### refused
-input.s:3: not an instruction that an extension may use, or not with these operands: `syscall`
+input.s:3: not an instruction that an extension may use: system calls are the host's; call the C library, which asks for them: `syscall`
 input.s:5: the registers r11, r14 and r15 are reserved: `movl	%r11d, %eax`
 input.s:6: the registers r11, r14 and r15 are reserved: `movq	%rax, %r14`
 input.s:7: only the whole 64-bit stack pointer can be moved: `movl	%eax, %esp`
-input.s:8: not an instruction that an extension may use, or not with these operands: `pushfq`
-input.s:9: not an instruction that an extension may use, or not with these operands: `popfq`
+input.s:8: not an instruction that an extension may use: flags are not kept as a whole; keep one with setc and its kin: `pushfq`
+input.s:9: not an instruction that an extension may use: flags are not kept as a whole; keep one with setc and its kin: `popfq`
 input.s:10: not an instruction that an extension may use, or not with these operands: `xlatb`
 input.s:11: not an instruction that an extension may use, or not with these operands: `maskmovdqu	%xmm0, %xmm1`
 input.s:12: an address register that is not a general register (gathers are not supported): `vpgatherdd	%ymm0, (%rax,%ymm1,4), %ymm2`
@@ -44,8 +44,8 @@ input.s:17: a branch goes to a symbol or a local label only: `jmp	f+4`
 input.s:18: a branch goes to a symbol or a local label only: `jmp	.`
 input.s:19: a register that extensions may not use: `movw	%ax, %fs`
 input.s:20: this prefix does not go with this instruction: `lock movl	%eax, (%rdi)`
-input.s:21: not an instruction that an extension may use, or not with these operands: `loop	f`
-input.s:22: not an instruction that an extension may use, or not with these operands: `enter	$16, $0`
+input.s:21: not an instruction that an extension may use: write dec and jnz: `loop	f`
+input.s:22: not an instruction that an extension may use: write push, mov and sub: `enter	$16, $0`
 input.s:23: not an instruction that an extension may use, or not with these operands: `ret	$8`
 input.s:24: no section to go back to: `.popsection`
 input.s:25: a register that extensions may not use: `mov	%cr0, %rax`
