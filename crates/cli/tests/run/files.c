@@ -91,6 +91,12 @@ int main(int count, char **words)
         if (fixed != text + 4096 || strcmp(fixed, "content")) return 4;
         char here[64]; printf("%s %s", text, getcwd(here, sizeof here)); return munmap(text, 8192);
     }
+    CASE("owner") { /* nobody gives files away */
+        TRY(open("/w/mine", O_RDWR)); TRY(chown("/w/mine", -1, -1)); TRY(fchown(3, -1, -1)); TRY(chown("/w/mine", 0, -1)); TRY(fchown(3, -1, 0));
+        TRY(lchown("/w/mine", 7, 7)); TRY(fchownat(AT_FDCWD, "/w/mine", 7, 7, AT_SYMLINK_NOFOLLOW)); TRY(fchownat(3, "", -1, -1, AT_EMPTY_PATH));
+        TRY(chown("/w/none", -1, -1)); TRY(chown("/secret", -1, -1)); TRY(fchown(9, -1, -1));
+        return 0;
+    }
     CASE("work") {
         FILE *f = fopen("/w/text", "w"); fputs("one two three", f); fclose(f); f = fopen("/w/text", "r+"); char buffer[32];
         fseek(f, 4, SEEK_SET); if (!fgets(buffer, 4, f)) return 1; fclose(f); struct stat s; stat("/w/text", &s);

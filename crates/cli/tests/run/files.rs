@@ -224,6 +224,42 @@ fn a_directory_for_reading_stays_as_it_is() {
 }
 
 #[test]
+fn files_stay_whose_they_are() {
+    use std::os::unix::fs::MetadataExt as _;
+    let top = tree();
+    let mine = top.path().join("w/mine");
+    let owner = |path: &Path| path.metadata().map(|data| (data.uid(), data.gid()));
+    let before = owner(&mine).expect("a file");
+    let output = run(&[&grant(top.path(), "w", "/w")], "files", &["owner"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines = text(&output.stdout);
+    let ends: Vec<&str> = lines
+        .lines()
+        .map(|line| line.rsplit(": ").next().unwrap_or_default())
+        .collect();
+    let (done, refused, absent) = (
+        "done",
+        "Operation not permitted",
+        "No such file or directory",
+    );
+    let expected = [
+        done,
+        done,
+        done,
+        refused,
+        refused,
+        refused,
+        refused,
+        done,
+        absent,
+        absent,
+        "Bad file descriptor",
+    ];
+    assert_eq!(ends, expected, "{lines}");
+    assert_eq!(owner(&mine).expect("still there"), before);
+}
+
+#[test]
 fn no_way_leads_out() {
     let top = tree();
     let output = run(&[&grant(top.path(), "d", "/d")], "files", &["escape"]);

@@ -6,6 +6,7 @@ use crate::descriptor::{Object, Open};
 use crate::device::Special;
 use crate::errno::{Answer, CallStop, Errno};
 use crate::files;
+use crate::handle::STAT;
 use crate::path::{absolute, find, ways};
 use crate::program::Place;
 use alloc::borrow::ToOwned as _;
@@ -201,19 +202,26 @@ pub(crate) fn creat(call: &Call<'_>) -> Answer {
     open_text(call, (AT_FDCWD, &call.path(0)?), CREATE, mode(call, 1)?)
 }
 
-fn stat_text(call: &Call<'_>, (directory, text): (i32, &str), follow: bool, to: u64) -> Answer {
-    let stat = match special(call, text)? {
-        Some(open) => files::stat_of(call, &open)?,
-        None => {
-            let name = named(call, directory, text)?;
-            let look = name.look(
-                call,
-                |place| call.program().stat(place, follow),
-                |name| Ok(above::stat(&name.path)),
-            );
-            look?.0
-        }
-    };
+/// `struct stat` of what is there under a name.
+fn stat_of(
+    call: &Call<'_>,
+    (directory, text): (i32, &str),
+    follow: bool,
+) -> Result<[u8; STAT], CallStop> {
+    if let Some(open) = special(call, text)? {
+        return files::stat_of(call, &open);
+    }
+    let name = named(call, directory, text)?;
+    let look = name.look(
+        call,
+        |place| call.program().stat(place, follow),
+        |name| Ok(above::stat(&name.path)),
+    );
+    Ok(look?.0)
+}
+
+fn stat_text(call: &Call<'_>, name: (i32, &str), follow: bool, to: u64) -> Answer {
+    let stat = stat_of(call, name, follow)?;
     call.write(to, &stat)?;
     Ok(0)
 }
@@ -389,6 +397,27 @@ pub(crate) fn chmod(call: &Call<'_>) -> Answer {
 pub(crate) fn fchmodat(call: &Call<'_>) -> Answer {
     let mode = call.argument(2) as u32;
     at(call, 0, 1)?.change(call, |place| call.program().set_mode(place, mode))
+}
+
+pub(crate) fn chown(call: &Call<'_>) -> Answer {
+    stat_of(call, (AT_FDCWD, &call.path(0)?), true)?;
+    files::kept_owner(call, 1)
+}
+
+pub(crate) fn lchown(call: &Call<'_>) -> Answer {
+    stat_of(call, (AT_FDCWD, &call.path(0)?), false)?;
+    files::kept_owner(call, 1)
+}
+
+pub(crate) fn fchownat(call: &Call<'_>) -> Answer {
+    let (flags, text) = (call.argument(4), call.path(1)?);
+    if flags & AT_EMPTY_PATH != 0 && text.is_empty() {
+        files::named(call, call.int(0))?;
+    } else {
+        let follow = flags & AT_SYMLINK_NOFOLLOW == 0;
+        stat_of(call, (call.int(0), &text), follow)?;
+    }
+    files::kept_owner(call, 2)
 }
 
 pub(crate) fn utimensat(call: &Call<'_>) -> Answer {

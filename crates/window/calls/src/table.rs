@@ -72,6 +72,7 @@ const CHANGE: &str =
     "beneath granted directories, and refused in directories granted for reading only";
 const LOCK: &str =
     "files in directories that may be written, without their content, and never for a signal";
+const OWNER: &str = "tells whether a file is there; it stays whose it is";
 const TIME: &str = "time can be measured with it, which side channels need; so it is a grant";
 
 const STARTED: &str =
@@ -135,6 +136,9 @@ pub const TABLE: &[Row] = &[
     row(89, "readlink", Directory, names::readlink, BENEATH),
     row(90, "chmod", Directory, names::chmod, CHANGE),
     row(91, "fchmod", Directory, files::fchmod, CHANGE),
+    row(92, "chown", Directory, names::chown, OWNER),
+    row(93, "fchown", Always, files::fchown, OWNER),
+    row(94, "lchown", Directory, names::lchown, OWNER),
     row(95, "umask", Always, names::umask, SELF),
     row(96, "gettimeofday", Clock, time::gettimeofday, TIME),
     row(97, "getrlimit", Always, limits::getrlimit, SELF),
@@ -167,6 +171,7 @@ pub const TABLE: &[Row] = &[
     row(247, "waitid", Always, limits::no_child, SELF),
     row(257, "openat", Always, names::openat, NAMED),
     row(258, "mkdirat", Directory, names::mkdirat, CHANGE),
+    row(260, "fchownat", Directory, names::fchownat, OWNER),
     row(262, "newfstatat", Always, names::newfstatat, NAMED),
     row(263, "unlinkat", Directory, names::unlinkat, CHANGE),
     row(264, "renameat", Directory, names::renameat, CHANGE),
