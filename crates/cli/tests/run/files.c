@@ -81,6 +81,7 @@ int main(int count, char **words)
         TRY(link("/w/mine", "/w/again")); TRY(link("/w/down", "/w/linked")); TRY(link("/w/mine", "/d/again")); TRY(link("/d/file", "/w/stolen"));
         struct stat s; stat("/w/again", &s); char text[16] = ""; read(open("/w/down", O_RDONLY), text, 15); printf("%d %s\n", (int)s.st_nlink, text); return 0;
     }
+    CASE("here") { char here[64]; puts(getcwd(here, sizeof here)); TRY(open("w/mine", O_RDWR)); TRY(open("secret", O_RDONLY)); return 0; }
     CASE("mapped") { /* a copy, which changes nothing */
         int f = open("mine", O_RDONLY); char *text = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, f, 0);
         if (text == MAP_FAILED || strcmp(text, "content") || text[8191]) return 1;

@@ -186,6 +186,10 @@ fn a_file_is_mapped_by_a_copy_and_a_program_begins_where_it_is_told() {
     expect(&output, 0, "Content /w");
     let kept = fs::read(top.path().join("w/mine")).expect("a file");
     assert_eq!(kept, b"content");
+    // Above what was granted is where the way to it begins.
+    let above = run(&[&grant, "--cwd=/"], "files", &["here"]);
+    let lines = "/\nopen(\"w/mine\", O_RDWR): done\nopen(\"secret\", O_RDONLY): No such file or directory\n";
+    expect(&above, 0, lines);
     let elsewhere = run(&[&grant, "--cwd=/x"], "files", &["mapped"]);
     assert_eq!(elsewhere.status.code(), Some(126));
     let said = text(&elsewhere.stderr);

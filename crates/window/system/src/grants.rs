@@ -3,6 +3,7 @@
 use crate::mount::{Mount, MountError};
 use crate::streams::Streams;
 use crate::threads::Threads;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a program may use beyond the default.
@@ -28,10 +29,12 @@ impl Grants {
     pub fn check(&self) -> Result<(), MountError> {
         if let Some(path) = &self.working {
             let whole = path.starts_with('/') && path.split('/').all(|part| part != "..");
-            let granted = |mount: &Arc<Mount>| {
-                std::path::Path::new(path).starts_with(std::path::Path::new(mount.guest()))
+            // In it, or above it: a program sees the way to what was granted.
+            let shown = |mount: &Arc<Mount>| {
+                let (path, guest) = (Path::new(path), Path::new(mount.guest()));
+                path.starts_with(guest) || guest.starts_with(path)
             };
-            if !whole || !self.mounts.iter().any(granted) {
+            if !whole || !self.mounts.iter().any(shown) {
                 return Err(MountError::Working(path.clone()));
             }
         }

@@ -60,7 +60,7 @@ pub enum MountError {
     },
     /// A program is to begin in what it was not granted.
     #[error(
-        "{0:?} cannot be where the program begins: it is no absolute path in a granted directory"
+        "{0:?} cannot be where the program begins: it is no absolute path in a granted directory or above one"
     )]
     Working(String),
     /// Reading only, and writing by another way.
