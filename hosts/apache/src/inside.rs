@@ -1,16 +1,31 @@
-//! Libraries whose code becomes part of a module. Such a library follows what its structures say, and those are the module's memory.
+//! Code that becomes part of a module. A library follows what its structures say, and those are the module's memory. Functions that only
+//! read take no gate, and end the module's call alone if an address leads nowhere.
 
 use crate::tree::Module;
 use mullion_fetch::{FetchError, Lock, fetch};
+use std::path::{Path, PathBuf};
 
 /// A module, the source of its library, and files of that which are programs of their own.
 const INSIDE: [(&str, &str, [&str; 2]); 1] = [("lua", "lua-5.3", ["lua.c", "luac.c"])];
 
-/// Adds the files of libraries to the modules that need them.
+/// Functions that only read what they are given, for all modules whose loads are not checked.
+pub(crate) const READS: &str = "reads.c";
+
+/// Where that file is.
+#[must_use]
+pub fn reads() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("inside");
+    folder.join(READS)
+}
+
+/// Adds the files of libraries to the modules that need them, and functions that only read to all.
 ///
 /// # Errors
 /// A source cannot be had.
 pub fn complete(modules: &mut [Module], lock: &Lock) -> Result<(), FetchError> {
+    modules
+        .iter_mut()
+        .for_each(|module| module.files.push(reads()));
     for (name, source, programs) in INSIDE {
         let Some(module) = modules.iter_mut().find(|module| module.name == name) else {
             continue;

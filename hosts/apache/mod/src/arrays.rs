@@ -3,6 +3,7 @@
 
 use crate::apr;
 use crate::call::mediate;
+use crate::copied;
 use crate::frame::Frame;
 use crate::layout::read;
 use crate::own::string;
@@ -22,13 +23,9 @@ const HEAD: u64 = 32;
 
 impl Head {
     /// Of any array: only to be read from.
-    fn read(at: u64) -> Answer<Head> {
-        if at < 4096 {
-            return Err(format!("{at:#x} is no array"));
-        }
-        // SAFETY: modules pass arrays, which they may read.
-        let (pool, sizes, room, elements) =
-            unsafe { (read(at), read(at + 8), read(at + 16), read(at + 24)) };
+    fn read(frame: &Frame, at: u64) -> Answer<Head> {
+        let head = copied::words(frame, at).map_err(|what| format!("an array: {what}"))?;
+        let [pool, sizes, room, elements] = head;
         let positive = |number: u64| u64::try_from(number as u32 as i32).unwrap_or(0);
         Ok(Head {
             at,
@@ -46,7 +43,7 @@ impl Head {
             .walled
             .must_write(at, HEAD)
             .map_err(|what| format!("an array: {what}"))?;
-        Head::read(at)
+        Head::read(frame, at)
     }
 
     fn write(&self) {
@@ -92,9 +89,9 @@ impl Head {
             .ok_or("an array is too large")?;
         let to = frame.walled.take(frame, self.pool, bytes)?;
         let used = self.used * self.size;
-        // SAFETY: it was just taken; the module may read its own elements.
+        // SAFETY: it was just taken, and has room for what is used and for the rest.
         unsafe {
-            (to as *mut u8).copy_from_nonoverlapping(self.elements as *const u8, used as usize);
+            copied::into(frame, self.elements, to as *mut u8, used as usize)?;
             (to as *mut u8)
                 .add(used as usize)
                 .write_bytes(0, (bytes - used) as usize);
@@ -109,8 +106,8 @@ impl Head {
         let to = self.elements.wrapping_add(self.used * self.size);
         let bytes = other.used.saturating_mul(self.size);
         frame.walled.must_write(to, bytes)?;
-        // SAFETY: the module may write there, and read what it passes.
-        unsafe { (to as *mut u8).copy_from(other.elements as *const u8, bytes as usize) };
+        // SAFETY: the module may write there.
+        unsafe { copied::into(frame, other.elements, to as *mut u8, bytes as usize) }?;
         self.used += other.used;
         Ok(())
     }
@@ -167,14 +164,14 @@ pub(crate) extern "C" fn apr_array_clear(array: u64) -> u64 {
 pub(crate) extern "C" fn apr_array_cat(to: u64, from: u64) -> u64 {
     mediate(|frame| {
         let mut head = Head::own(frame, to)?;
-        head.append(frame, &Head::read(from)?)?;
+        head.append(frame, &Head::read(frame, from)?)?;
         head.write();
         Ok(0)
     })
 }
 
 fn copy(frame: &Frame, pool: u64, from: u64) -> Answer<u64> {
-    let old = Head::read(from)?;
+    let old = Head::read(frame, from)?;
     let mut head = Head::make(frame, pool, old.room.max(old.used), old.size)?;
     head.append(frame, &old)?;
     head.write();
@@ -226,7 +223,7 @@ pub(crate) extern "C" fn apr_array_copy_hdr(pool: u64, from: u64) -> u64 {
 
 pub(crate) extern "C" fn apr_array_append(pool: u64, first: u64, second: u64) -> u64 {
     mediate(|frame| {
-        let (first, second) = (Head::read(first)?, Head::read(second)?);
+        let (first, second) = (Head::read(frame, first)?, Head::read(frame, second)?);
         let mut head = Head::make(frame, pool, first.used + second.used, first.size)?;
         head.append(frame, &first)?;
         head.append(frame, &second)?;
@@ -238,20 +235,68 @@ pub(crate) extern "C" fn apr_array_append(pool: u64, first: u64, second: u64) ->
 /// The strings of an array, with a character between two of them. Each is read once.
 pub(crate) extern "C" fn apr_array_pstrcat(pool: u64, array: u64, between: u64) -> u64 {
     mediate(|frame| {
-        let head = Head::read(array)?;
+        let head = Head::read(frame, array)?;
         let count = if head.elements == 0 { 0 } else { head.used };
         let mut whole = Vec::new();
         for at in 0..count {
             if at != 0 && between as u8 != 0 {
                 whole.push(between as u8);
             }
-            // SAFETY: the module may read what it passes.
-            match unsafe { read(head.elements.wrapping_add(8 * at)) } {
-                0 => {}
-                text => whole.extend_from_slice(string(text)?),
+            match copied::words(frame, head.elements.wrapping_add(8 * at))? {
+                [0] => {}
+                [text] => whole.extend(copied::text(frame, text)?),
             }
         }
         frame.walled.copy(frame, pool, &whole)
+    })
+}
+
+pub(crate) extern "C" fn apr_is_empty_array(array: u64) -> u64 {
+    mediate(|frame| match array {
+        0 => Ok(1),
+        array => Ok(u64::from(Head::read(frame, array)?.used == 0)),
+    })
+}
+
+/// Where an array has a string, from a place on.
+fn position(frame: &Frame, array: u64, text: u64, from: u64) -> Answer<Option<u64>> {
+    let (head, text) = (Head::read(frame, array)?, copied::text(frame, text)?);
+    for at in from..head.used {
+        let [element] = copied::words(frame, head.elements.wrapping_add(8 * at))?;
+        if copied::text(frame, element)? == text {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
+}
+
+pub(crate) extern "C" fn ap_array_str_index(array: u64, text: u64, from: u64) -> u64 {
+    mediate(|frame| match u64::try_from(from as i32) {
+        Ok(from) => Ok(position(frame, array, text, from)?.unwrap_or(u64::MAX)),
+        Err(_) => Ok(u64::MAX),
+    })
+}
+
+pub(crate) extern "C" fn ap_array_str_contains(array: u64, text: u64) -> u64 {
+    mediate(|frame| Ok(u64::from(position(frame, array, text, 0)?.is_some())))
+}
+
+/// A list of methods has a bit for each that httpd knows, and an array of the others.
+pub(crate) extern "C" fn ap_method_in_list(list: u64, method: u64) -> u64 {
+    const NAME: &str = "ap_method_number_of";
+    const UNKNOWN: u32 = 26;
+    mediate(|frame| {
+        let [bits, others] = copied::words(frame, list)?;
+        let mut name = copied::text(frame, method)?;
+        name.push(0);
+        let real = apr::symbol(NAME).ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with a string of ours that ends with a zero.
+        let real: extern "C" fn(*const u8) -> u32 = unsafe { std::mem::transmute(real) };
+        match real(name.as_ptr()) {
+            UNKNOWN if others == 0 => Ok(0),
+            UNKNOWN => Ok(u64::from(position(frame, others, method, 0)?.is_some())),
+            number => Ok(bits.checked_shr(number).unwrap_or(0) & 1),
+        }
     })
 }
 

@@ -22,6 +22,7 @@ mod back;
 mod backends;
 mod call;
 mod cleanups;
+mod copied;
 mod count;
 mod deeds;
 mod descriptors;

@@ -40,7 +40,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_add_output_filter_handle, ap_get_output_filter_handle;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_array_pstrcat, apr_tokenize_to_argv,
-                ap_list_provider_groups, ap_list_provider_names;
+                ap_list_provider_groups, ap_list_provider_names, apr_is_empty_array, ap_array_str_index, ap_array_str_contains,
+                ap_method_in_list;
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
                 apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,

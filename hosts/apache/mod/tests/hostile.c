@@ -440,7 +440,7 @@ static void tables(request_rec *r, const char *what)
     apr_pool_t *above, *p;
     apr_table_t *table;
 
-    if (strncmp(what, "table-", 6) && strncmp(what, "hash-p", 6))
+    if (strcmp(what, "table-part") && strcmp(what, "table-pool") && strcmp(what, "table-above") && strcmp(what, "hash-pool"))
         return;
     if (!strcmp(what, "table-part")) {
         request_rec *part = ap_sub_req_lookup_uri("/page.html", r, NULL);
@@ -525,6 +525,34 @@ static void forgeries(request_rec *r, const char *what)
     if (!strcmp(what, "name-of-others")) {
         apr_file_t *file;
         apr_file_mktemp(&file, r->uri, 0, r->pool);
+    }
+}
+
+/* Tables, hashes and arrays that are only read: they lead nowhere, are another module's, or say of themselves what is not so. */
+static void reads(request_rec *r, const char *what)
+{
+    void *volatile nowhere = (void *)0x12345678;
+    static apr_uint64_t forged[64];
+
+    if (!strcmp(what, "table-nowhere"))
+        apr_table_get(nowhere, "a");
+    if (!strcmp(what, "table-of-others")) {
+        memset(forged, 'A', sizeof(forged));
+        apr_table_get((apr_table_t *)forged, "a");
+    }
+    if (!strcmp(what, "table-empty"))
+        apr_is_empty_table(nowhere);
+    if (!strcmp(what, "hash-nowhere"))
+        apr_hash_count(nowhere);
+    if (!strcmp(what, "array-nowhere"))
+        apr_is_empty_array(nowhere);
+    if (!strcmp(what, "array-behind"))
+        apr_array_cat(apr_array_make(r->pool, 1, 8), nowhere);
+    if (!strcmp(what, "array-elements")) {
+        apr_array_header_t *list = apr_array_make(r->pool, 1, sizeof(char *));
+        list->elts = nowhere;
+        list->nelts = 1;
+        apr_array_pstrcat(r->pool, list, ',');
     }
 }
 
@@ -653,6 +681,7 @@ static int hostile(request_rec *r)
     }
     if (!strcmp(what, "characters"))
         r->filename[0] = 'X';
+    reads(r, what);
     tables(r, what);
     forgeries(r, what);
     ends(r, what);

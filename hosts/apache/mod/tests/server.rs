@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 13] = [
+    let tests: [(&str, Test); 14] = [
         ("rows", |_| rows::each_structure_is_looked_at()),
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
@@ -67,6 +67,7 @@ fn main() -> ExitCode {
             "threads",
             what_another_thread_works_with_is_not_ended_nor_used,
         ),
+        ("reads", what_only_reads_is_part_of_a_module),
         ("start", a_module_that_is_stopped_at_the_start_is_told_of),
         ("plain", the_same_attacks_end_or_corrupt_a_stock_server),
         ("policy", what_a_policy_does_not_name_is_refused),
@@ -111,11 +112,15 @@ impl Place {
         let tree = fetch(lock.source("apache").expect("it is listed")).expect("httpd's source");
         let mut modules = modules(&tree).expect("a tree");
         complete(&mut modules, &lock).expect("libraries of modules");
-        for name in ["hostile", "slots"] {
+        for name in ["hostile", "slots", "reader"] {
             modules.push(Module {
                 name: name.to_owned(),
                 files: vec![here(&format!("tests/{name}.c"))],
             });
+        }
+        // The others of these call the host for all that they read.
+        if let Some(reader) = modules.last_mut() {
+            reader.files.push(mullion_apache::reads());
         }
         let scratch = tempfile::tempdir().expect("a temporary directory");
         // The server's children are another user.
@@ -212,7 +217,8 @@ impl Place {
             gcc.arg("-I").arg(folder);
         });
         gcc.args(["-DLUA_COMPAT_5_2", "-DLUA_USE_POSIX"]);
-        gcc.args(files).arg("-lm").arg("-o").arg(&to);
+        let plain = files.iter().filter(|file| **file != mullion_apache::reads());
+        gcc.args(plain).arg("-lm").arg("-o").arg(&to);
         assert!(gcc.status().expect("gcc starts").success());
         format!("LoadModule {name}_module {}\n", to.display())
     }
@@ -341,7 +347,14 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 78] = [
+const ATTACKS: [(&str, &str); 85] = [
+    ("table-nowhere", "is no table"),
+    ("table-of-others", "is no table"),
+    ("table-empty", "is no table"),
+    ("hash-nowhere", "is no hash"),
+    ("array-nowhere", "cannot be read"),
+    ("array-behind", "cannot be read"),
+    ("array-elements", "cannot be read"),
     ("receive", "`conn_rec.pool`"),
     ("unopened", "is no file"),
     ("scoreboard", "Access of"),
@@ -593,6 +606,35 @@ fn what_another_thread_works_with_is_not_ended_nor_used(place: &Place) {
         (now.status == 200).then_some(now.body)
     });
     assert_eq!(now, pid);
+}
+
+/// Functions of APR that only read: with them in itself, a module has what APR answers, and an address that leads nowhere ends
+/// its call.
+fn what_only_reads_is_part_of_a_module(place: &Place) {
+    let lines = |module: String| {
+        format!(
+            "{}{}{module}<Location /reader>\nSetHandler reader\n</Location>\n",
+            place.stock("mime"),
+            place.wall()
+        )
+    };
+    let ask = |server: &Server, path: &str| running::get(server.port, path, &[("X-Asked", "so")]);
+    let walled = Server::start(place, &lines(place.walled("reader")), true);
+    let stock = Server::start(place, &lines(place.native("reader")), true);
+    let answers = [&walled, &stock].map(|server| ask(server, "/reader/same").body);
+    assert_eq!(answers, ["11 00 1 3 - so 10 0 -1 -1"; 2], "{}", walled.log());
+    for attack in ["wild", "wild-array"] {
+        let from = walled.log().len();
+        assert_eq!(ask(&walled, &format!("/reader/{attack}")).status, 500);
+        let said = walled.log()[from..].to_owned();
+        assert!(
+            said.contains("the wall stopped reader_module: ") && said.contains("reads.c:"),
+            "{attack}: {said}"
+        );
+        assert_eq!(ask(&walled, "/reader/same").body, answers[0]);
+    }
+    let gone = running::try_get(stock.port, "/reader/wild", &[]);
+    assert!(gone.is_err(), "{gone:?}");
 }
 
 /// The server that reads the configuration has handlers of its own for faults: a stopped module is told of, all the same.
