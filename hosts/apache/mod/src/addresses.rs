@@ -4,6 +4,7 @@ use crate::apr;
 use crate::call::mediate;
 use crate::frame::Frame;
 use crate::layout::read;
+use crate::object::Kind;
 use crate::walled::Answer;
 use std::ffi::c_int;
 
@@ -55,11 +56,11 @@ fn pool(frame: &Frame, address: u64) -> Answer<u64> {
 pub(crate) extern "C" fn apr_socket_connect(socket: u64, address: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        if !walled.knows_or_shares(socket, b'S') {
+        if !walled.knows_or_shares(socket, Kind::Socket) {
             return Err(format!("{socket:#x} is no socket of the module"));
         }
         let mut passed = address;
-        if !walled.knows_or_shares(address, b'a') {
+        if !walled.knows_or_shares(address, Kind::Address) {
             walled
                 .must_write(address, ADDRESS)
                 .map_err(|what| format!("apr_socket_connect: {what}"))?;
@@ -107,7 +108,7 @@ pub(crate) extern "C" fn apr_socket_recvfrom(
 ) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        if !walled.knows_or_shares(socket, b'S') {
+        if !walled.knows_or_shares(socket, Kind::Socket) {
             return Err(format!("{socket:#x} is no socket of the module"));
         }
         walled.must_write(from, ADDRESS)?;

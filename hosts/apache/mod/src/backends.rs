@@ -3,6 +3,7 @@
 use crate::deeds;
 use crate::frame::Frame;
 use crate::layout::read;
+use crate::object::Kind;
 use crate::walled::{Walled, lock};
 
 /// What a module may write of its connections to backends (`proxy_conn_rec`), and of what is counted for all of them.
@@ -69,7 +70,7 @@ impl Walled {
             .iter()
             .map(|backend| (backend.at, "proxy_conn_rec"));
         let workers = backends.iter().map(|backend| backend.worker);
-        let workers = workers.chain(self.made(b'o')).chain(frame.things());
+        let workers = workers.chain(self.made(Kind::Thing)).chain(frame.things());
         let workers = workers.filter(|worker| *worker != 0).map(shared);
         for (start, structure) in own.chain(workers) {
             for (name, offset, bytes) in BACKEND_FIELDS {

@@ -6,6 +6,7 @@ use crate::errors;
 use crate::frame::{Frame, Root, now};
 use crate::interface::{Answer as Result_, Param, Way, table};
 use crate::layout::{self, read};
+use crate::object::Kind;
 use crate::own::string;
 use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
@@ -119,44 +120,22 @@ fn lacks<T>(name: &str, at: usize, value: u64, what: &str) -> Answer<T> {
     ))
 }
 
-/// What an object is called.
-fn kind_name(kind: u8) -> &'static str {
-    match kind {
-        b't' => "table",
-        b'e' => "expression",
-        b'x' => "regular expression",
-        b'f' | b'D' => "filter",
-        b'R' => "filter record",
-        b'A' => "allocator of buckets",
-        b'i' => "file",
-        b'd' => "folder",
-        b'g' | b'G' => "hash",
-        b'P' => "piped log",
-        b'z' => "place in the scoreboard",
-        b'm' | b'M' => "lock",
-        b'a' => "address",
-        b'S' => "socket",
-        b'6' => "tunnel",
-        _ => "object of the kind",
-    }
-}
-
 /// Whether the module may pass an object.
-pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
+pub(crate) fn has(frame: &Frame, kind: Kind, object: u64) -> bool {
     let is_given = match kind {
-        b't' => frame.has_table(object),
-        b'A' => frame.has_allocator(object),
-        b'f' => frame.has_filter(object),
-        b'F' => frame.leads_to(object),
-        b'D' => {
-            let is_own = frame.has_filter(object) || frame.walled.knows(object, b'f');
+        Kind::Table => frame.has_table(object),
+        Kind::Allocator => frame.has_allocator(object),
+        Kind::Filter => frame.has_filter(object),
+        Kind::AnyFilter => frame.leads_to(object),
+        Kind::RemovableFilter => {
+            let is_own = frame.has_filter(object) || frame.walled.knows(object, Kind::Filter);
             is_own || frame.walled.removes_filters && object != 0 && frame.leads_to(object)
         }
-        b'o' => frame.has_thing(object),
-        b'm' => frame.has_lock(object),
-        b'z' => frame.has_score(object),
+        Kind::Thing => frame.has_thing(object),
+        Kind::Lock => frame.has_lock(object),
+        Kind::Score => frame.has_score(object),
         // One that is only read may be one that may be changed, too.
-        b'G' => frame.walled.knows_or_shares(object, b'g'),
+        Kind::ReadHash => frame.walled.knows_or_shares(object, Kind::Hash),
         _ => false,
     };
     is_given || frame.walled.knows_or_shares(object, kind)
@@ -164,12 +143,12 @@ pub(crate) fn has(frame: &Frame, kind: u8, object: u64) -> bool {
 
 /// A request that the module was given, or a part of one that it has made.
 pub(crate) fn is_request(frame: &Frame, r: u64) -> bool {
-    frame.has_request(r) || frame.walled.knows_or_shares(r, b'r')
+    frame.has_request(r) || frame.walled.knows_or_shares(r, Kind::Request)
 }
 
 /// A connection that the module was given, or has made.
 pub(crate) fn is_connection(frame: &Frame, c: u64) -> bool {
-    frame.has_connection(c) || frame.walled.knows_or_shares(c, b'c')
+    frame.has_connection(c) || frame.walled.knows_or_shares(c, Kind::Connection)
 }
 
 /// So many bytes are copied for a function that reads them.
@@ -251,11 +230,13 @@ fn look(frame: &Frame, name: &str, at: usize, param: Param, value: u64) -> Answe
         Param::Server { null } if !(frame.has_server(value) || null && value == 0) => {
             return lacks(name, at, value, "server");
         }
-        Param::Object { kind: b'x', .. } if walled.pattern(value).is_some() => {
+        Param::Object {
+            kind: Kind::Regex, ..
+        } if walled.pattern(value).is_some() => {
             return Ok(walled.pattern(value).unwrap_or(0));
         }
         Param::Object { kind, null } if !(has(frame, kind, value) || null && value == 0) => {
-            return lacks(name, at, value, kind_name(kind));
+            return lacks(name, at, value, kind.name());
         }
         _ => {}
     }
@@ -306,7 +287,7 @@ pub(crate) fn checked(
     let mut copies: Vec<Vec<u8>> = Vec::new();
     let has_rings = params.iter().any(|param| param.is_ring()) || answer.is_ring();
     // A request's thread works with its buckets without a lock.
-    if matches!(answer, Result_::Object(b'A' | b'b'))
+    if matches!(answer, Result_::Object(Kind::Allocator | Kind::Brigade))
         && let Some(pool) = pool_of(params, arguments)
         && crate::pools::serves()
         && !crate::pools::is_bound(pool)
@@ -318,7 +299,10 @@ pub(crate) fn checked(
     // Brigades first: a bucket may be the end of one.
     if has_rings {
         for (at, param) in params.iter().enumerate().take(WIDE) {
-            if let Param::Object { kind: b'b', null } = *param
+            if let Param::Object {
+                kind: Kind::Brigade,
+                null,
+            } = *param
                 && !(null && arguments[at] == 0)
                 && !walled.is_brigade_of_backend(arguments[at])
             {
@@ -343,8 +327,14 @@ pub(crate) fn checked(
                     return lacks(name, at, value, "state of a directive");
                 }
             }
-            Param::Object { kind: b'b', .. } => {}
-            Param::Object { kind: b'k', null } if !(null && value == 0) => {
+            Param::Object {
+                kind: Kind::Brigade,
+                ..
+            } => {}
+            Param::Object {
+                kind: Kind::Bucket,
+                null,
+            } if !(null && value == 0) => {
                 arguments[at] = passing
                     .bucket(value)
                     .map_err(|what| format!("{name}: {what}"))?;
@@ -391,7 +381,7 @@ pub(crate) fn checked(
                 walled
                     .must_write(value, 8)
                     .map_err(|what| format!("{}: {what}", name))?;
-                if kind != b'k' {
+                if kind != Kind::Bucket {
                     // A function that fails leaves the word alone: what the module has put there is no object.
                     // SAFETY: the module may write there.
                     unsafe {
@@ -450,7 +440,7 @@ pub(crate) fn checked(
         passing.end()?;
     }
     for (at, param) in params.iter().enumerate().take(WIDE) {
-        if let Param::OutObject(b'k') = *param {
+        if let Param::OutObject(Kind::Bucket) = *param {
             // SAFETY: the module may write there, and the core has: a bucket.
             unsafe {
                 let copy = passing.made(read(arguments[at]))?;
@@ -466,11 +456,11 @@ pub(crate) fn checked(
             }
             let lasts = match kind {
                 // A socket's own one, which may go with the socket: it is the module's to pass in this request alone.
-                b'a' => pool().or_else(|| frame.any_home()),
+                Kind::Address => pool().or_else(|| frame.any_home()),
                 _ => pool(),
             };
             walled.know(frame, lasts, made, kind)?;
-            if kind == b'a'
+            if kind == Kind::Address
                 && let Some(pool) = pool()
             {
                 // Modules set the port of an address themselves that was made for them.
@@ -480,14 +470,14 @@ pub(crate) fn checked(
     }
     match answer {
         Result_::Plain | Result_::Null => Ok(result),
-        Result_::Object(b'k') => passing.made(result),
-        Result_::Object(b'b') => {
+        Result_::Object(Kind::Bucket) => passing.made(result),
+        Result_::Object(Kind::Brigade) => {
             let home = pool().or_else(|| frame.home());
             passing.made_brigade(home.ok_or("no pool for a brigade")?, result)
         }
         Result_::Object(kind) => {
             walled.know(frame, pool(), result, kind)?;
-            if kind == b'f' && result != 0 {
+            if kind == Kind::Filter && result != 0 {
                 walled.touch(frame, Root::Filter(result))?;
             }
             Ok(result)
@@ -498,8 +488,8 @@ pub(crate) fn checked(
                 let pool = unsafe { read(result + layout::R_POOL) };
                 // The module uses the pool, and ends it with the request alone (`pools.rs`).
                 crate::pools::add_part(walled, pool);
-                walled.know(frame, None, pool, crate::pools::OF_REQUEST)?;
-                walled.know(frame, Some(pool), result, b'r')?;
+                walled.know(frame, None, pool, Kind::OfRequest)?;
+                walled.know(frame, Some(pool), result, Kind::Request)?;
                 walled.touch(frame, Root::Request(result))?;
             }
             Ok(result)

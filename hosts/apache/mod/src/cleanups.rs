@@ -6,6 +6,7 @@ use crate::back;
 use crate::call::mediate;
 use crate::frame::Frame;
 use crate::interface::back as kind;
+use crate::object::Kind;
 use crate::pools;
 use crate::slots::Function;
 use crate::walled::Answer;
@@ -81,7 +82,7 @@ pub(crate) extern "C" fn apr_pool_pre_cleanup_register(pool: u64, data: u64, act
         let node = node(frame, pool, data, [act, 0])?;
         // SAFETY: the pool lives, and runs this with the node.
         unsafe { apr::apr_pool_pre_cleanup_register(pool, node, plain as *const () as usize) };
-        if frame.walled.knows(pool, b'p') {
+        if frame.walled.knows(pool, Kind::Pool) {
             // SAFETY: the module has made it, and it is not about to go.
             unsafe { pools::watch(pool) };
         }

@@ -4,6 +4,7 @@ use crate::apr;
 use crate::call::mediate;
 use crate::frame::Frame;
 use crate::layout::read;
+use crate::object::Kind;
 use crate::walled::Answer;
 use std::ffi::c_int;
 
@@ -27,7 +28,7 @@ fn is_own(frame: &Frame, descriptor: c_int) -> Answer<bool> {
     };
     let walled = frame.walled;
     let backends = walled.backends().into_iter().map(|backend| backend.socket);
-    let mut sockets = walled.made(b'S').into_iter().chain(backends);
+    let mut sockets = walled.made(Kind::Socket).into_iter().chain(backends);
     Ok(descriptor >= 0 && sockets.any(|socket| socket != 0 && of(socket) == descriptor))
 }
 

@@ -8,6 +8,7 @@ use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
 use crate::libraries::scanned;
+use crate::object::Kind;
 use crate::own::{pass, string};
 use crate::rings::Passing;
 use crate::walled::Answer;
@@ -224,7 +225,7 @@ variadic! {
     };
     apr_file_printf = |frame, passed| {
         let [file, format, c, d, e, f] = passed.integers;
-        if !frame.walled.knows(file, b'i') {
+        if !frame.walled.knows(file, Kind::File) {
             return Err(format!("{file:#x} is no file that the module has opened"));
         }
         let format = checked(format)?;
@@ -241,7 +242,7 @@ variadic! {
         };
         // Tables of the configurations of others are read, as the module may itself. One of the module's stays meanwhile.
         frame.only_computes();
-        let _is_known = call::has(frame, b't', table);
+        let _is_known = call::has(frame, Kind::Table, table);
         let keys = passed.list(3)?;
         let passes = match keys.is_empty() {
             true => vec![entries(table, 0)],
@@ -283,7 +284,7 @@ variadic! {
         let made = unsafe { apr::ap_expr_parse_cmd_mi(cmd, text, flags, error, lookup, index) };
         // SAFETY: `cmd` is the state that the core has passed to this call.
         let pool = unsafe { read(cmd + layout::CMD_POOL) };
-        frame.walled.know(frame, Some(pool), made, b'e')?;
+        frame.walled.know(frame, Some(pool), made, Kind::Expression)?;
         Ok(made)
     };
 }
@@ -337,7 +338,7 @@ fn cookie(frame: &Frame, passed: &Passed, name: &str, first: usize) -> Answer<u6
     let [r, b, c, d, e, f] = passed.integers;
     a_request(frame, r)?;
     for table in passed.list(first)? {
-        if !call::has(frame, b't', table) {
+        if !call::has(frame, Kind::Table, table) {
             return Err(format!("{table:#x} is no table of the module"));
         }
     }
@@ -359,7 +360,11 @@ fn cookie(frame: &Frame, passed: &Passed, name: &str, first: usize) -> Answer<u6
 fn database(frame: &Frame, passed: &Passed, name: &str, selects: bool) -> Answer<u64> {
     let walled = frame.walled;
     let [driver, pool, handle, to, statement, random] = passed.integers;
-    for (object, kind) in [(driver, b'V'), (handle, b'H'), (statement, b'Q')] {
+    for (object, kind) in [
+        (driver, Kind::DbDriver),
+        (handle, Kind::DbHandle),
+        (statement, Kind::Statement),
+    ] {
         if !walled.knows_or_shares(object, kind) {
             return Err(format!(
                 "{object:#x} is nothing of a database of the module's"
@@ -373,7 +378,7 @@ fn database(frame: &Frame, passed: &Passed, name: &str, selects: bool) -> Answer
         true => unsafe { read(to) },
         false => 0,
     };
-    if results != 0 && !walled.knows_or_shares(results, b'O') {
+    if results != 0 && !walled.knows_or_shares(results, Kind::Results) {
         return Err(format!("{results:#x} is no result of the module's"));
     }
     let s = &passed.stacked;
@@ -411,7 +416,7 @@ fn database(frame: &Frame, passed: &Passed, name: &str, selects: bool) -> Answer
     unsafe {
         match selects {
             true => {
-                walled.know(frame, Some(pool), results, b'O')?;
+                walled.know(frame, Some(pool), results, Kind::Results)?;
                 (to as *mut u64).write(results);
             }
             false => (to as *mut u32).write(results as u32),

@@ -3,6 +3,7 @@
 
 use crate::homes::Hold;
 use crate::layout::{self, read};
+use crate::object::Kind;
 use crate::pools;
 use crate::turns;
 use crate::walled::Walled;
@@ -511,7 +512,7 @@ impl Frame {
         if firsts.any(is_it) {
             return true;
         }
-        let made = self.walled.made(b'r').into_iter();
+        let made = self.walled.made(Kind::Request).into_iter();
         // SAFETY: these requests are the core's or ours.
         let mut made = made.flat_map(|r| unsafe {
             [
@@ -522,7 +523,7 @@ impl Frame {
         if made.any(is_it) {
             return true;
         }
-        let made = self.walled.made(b'c').into_iter();
+        let made = self.walled.made(Kind::Connection).into_iter();
         // SAFETY: these connections are the core's.
         let mut made = made.flat_map(|c| unsafe {
             [

@@ -11,6 +11,7 @@ use crate::call::mediate;
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::read;
+use crate::object::Kind;
 use crate::walled::Answer;
 
 const HEAD: u64 = 16;
@@ -36,7 +37,7 @@ fn entries(hash: u64) -> Answer<Vec<[u64; 3]>> {
 }
 
 fn known(frame: &Frame, hash: u64, name: &str) -> Answer<()> {
-    match crate::call::has(frame, b'G', hash) {
+    match crate::call::has(frame, Kind::ReadHash, hash) {
         true => Ok(()),
         false => Err(format!(
             "{name}: {hash:#x} is no hash that the module has made"
@@ -154,7 +155,7 @@ pub(crate) extern "C" fn apr_hash_merge(
             let merge: extern "C" fn(u64, u64, u64, u64, u64) -> u64 = std::mem::transmute(merge);
             merge(pool, overlay, base, merger, data)
         };
-        walled.know(frame, Some(pool), made, b'g')?;
+        walled.know(frame, Some(pool), made, Kind::Hash)?;
         Ok(made)
     })
 }

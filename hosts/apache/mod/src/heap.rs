@@ -5,6 +5,7 @@ use crate::apr;
 use crate::call::{self, mediate};
 use crate::frame::Frame;
 use crate::layout::{self, read};
+use crate::object::Kind;
 use crate::own::string;
 use crate::rings::Passing;
 use crate::walled::Answer;
@@ -150,7 +151,7 @@ pub(crate) extern "C" fn apr_pstrcatv(pool: u64, vectors: u64, count: u64, lengt
 pub(crate) extern "C" fn apr_file_read_full(file: u64, to: u64, bytes: u64, count: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        if !walled.knows_or_shares(file, b'i') {
+        if !walled.knows_or_shares(file, Kind::File) {
             return Err(format!("{file:#x} is no file that the module has opened"));
         }
         walled.must_write(to, bytes)?;
@@ -172,7 +173,7 @@ pub(crate) extern "C" fn apr_global_mutex_child_init(at: u64, file: u64, pool: u
         walled.pool(frame, pool)?;
         // SAFETY: the module may write, and so read, there.
         let mut lock = unsafe { read(at) };
-        if !walled.knows_or_shares(lock, b'M') {
+        if !walled.knows_or_shares(lock, Kind::GlobalLock) {
             return Err(format!("{lock:#x} is no lock that the module has made"));
         }
         let real =
@@ -180,7 +181,7 @@ pub(crate) extern "C" fn apr_global_mutex_child_init(at: u64, file: u64, pool: u
         // SAFETY: it is APR's function, with a word of ours.
         let real: extern "C" fn(*mut u64, u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
         let status = real(&mut lock, file, pool);
-        walled.know(frame, Some(pool), lock, b'M')?;
+        walled.know(frame, Some(pool), lock, Kind::GlobalLock)?;
         // SAFETY: the module may write there.
         unsafe { (at as *mut u64).write(lock) };
         Ok(status as u32 as u64)
@@ -216,7 +217,7 @@ fn cipher(name: &str, arguments: [u64; 5]) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
         let [to, length, from, bytes, cipher] = arguments;
-        if !walled.knows(cipher, b'E') {
+        if !walled.knows(cipher, Kind::Cipher) {
             return Err(format!(
                 "{name}: {cipher:#x} is no cipher that the module has begun"
             ));

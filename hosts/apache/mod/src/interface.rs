@@ -1,6 +1,7 @@
 //! What modules may call, and how the core calls them: httpd.txt and callbacks.txt, read once.
 
 use crate::frame::Root;
+use crate::object::Kind;
 use crate::slots;
 use mullion_word_policy::{Call, File, Interface};
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +24,7 @@ pub(crate) enum Param {
     /// The state of the directive that is read.
     Command,
     Object {
-        kind: u8,
+        kind: Kind,
         null: bool,
     },
     /// The host writes so many bytes there.
@@ -32,7 +33,7 @@ pub(crate) enum Param {
     OutBy(usize, u64),
     /// As many as the number says that this argument points to, which has so many bytes.
     OutAt(usize, u64),
-    OutObject(u8),
+    OutObject(Kind),
     /// A string that the host reads, as a copy.
     Text,
     /// As many bytes that the host reads as this argument says, times so many; as a copy.
@@ -58,9 +59,9 @@ impl Param {
         matches!(
             self,
             Param::Object {
-                kind: b'b' | b'k',
+                kind: Kind::Brigade | Kind::Bucket,
                 ..
-            } | Param::OutObject(b'k')
+            } | Param::OutObject(Kind::Bucket)
         )
     }
 }
@@ -70,7 +71,7 @@ impl Param {
 pub(crate) enum Answer {
     Plain,
     Request,
-    Object(u8),
+    Object(Kind),
     Text,
     /// Nothing: the core would follow it.
     Null,
@@ -78,7 +79,7 @@ pub(crate) enum Answer {
 
 impl Answer {
     pub(crate) fn is_ring(&self) -> bool {
-        matches!(self, Answer::Object(b'b' | b'k'))
+        matches!(self, Answer::Object(Kind::Brigade | Kind::Bucket))
     }
 }
 
@@ -286,6 +287,14 @@ pub(crate) fn back(name: &str) -> &'static Back {
     backs.get(name).unwrap_or_else(|| &backs["nothing"])
 }
 
+/// A word that is no kind, which a test of the files finds, is one of which no module has an object.
+fn kind_of(word: &str) -> Kind {
+    let letter = word.as_bytes().first();
+    letter
+        .and_then(|letter| Kind::of(*letter))
+        .unwrap_or(Kind::Unknown)
+}
+
 /// A parameter by its word in httpd.txt.
 pub(crate) fn param(word: &str) -> Param {
     if let Some(name) = word.strip_prefix('&') {
@@ -308,7 +317,7 @@ pub(crate) fn param(word: &str) -> Param {
         return Param::Out(bytes);
     }
     if let Some(kind) = word.strip_prefix('>') {
-        return Param::OutObject(kind.as_bytes().first().copied().unwrap_or(b'?'));
+        return Param::OutObject(kind_of(kind));
     }
     let null = word.ends_with('?');
     match word.as_bytes().first() {
@@ -320,7 +329,10 @@ pub(crate) fn param(word: &str) -> Param {
         Some(b'r') => Param::Request { null },
         Some(b'c') => Param::Connection { null },
         Some(b's') => Param::Server { null },
-        Some(kind) => Param::Object { kind: *kind, null },
+        Some(_) => Param::Object {
+            kind: kind_of(word),
+            null,
+        },
     }
 }
 
@@ -330,7 +342,7 @@ fn result(word: &str) -> Answer {
         "str" => Answer::Text,
         "null" => Answer::Null,
         "r" => Answer::Request,
-        kind => Answer::Object(kind.as_bytes()[0]),
+        kind => Answer::Object(kind_of(kind)),
     }
 }
 

@@ -42,6 +42,7 @@ mod learn;
 mod libraries;
 mod load;
 mod map;
+mod object;
 mod out;
 mod own;
 mod pages;

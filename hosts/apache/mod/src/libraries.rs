@@ -5,6 +5,7 @@ use crate::apr;
 use crate::call::mediate;
 use crate::frame::Frame;
 use crate::layout::read;
+use crate::object::Kind;
 use crate::own::string;
 use crate::walled::{Answer, Walled, lock};
 use std::ffi::{c_int, c_void};
@@ -247,7 +248,7 @@ pub(crate) extern "C" fn BrotliEncoderCreateInstance(_: u64, _: u64, _: u64) -> 
             make(0, 0, 0)
         };
         let walled = frame.walled;
-        walled.know(frame, frame.home(), made, b'B')?;
+        walled.know(frame, frame.home(), made, Kind::Encoder)?;
         Ok(made)
     })
 }
@@ -255,7 +256,7 @@ pub(crate) extern "C" fn BrotliEncoderCreateInstance(_: u64, _: u64, _: u64) -> 
 #[expect(non_snake_case, reason = "brotli's function")]
 pub(crate) extern "C" fn BrotliEncoderDestroyInstance(at: u64) -> u64 {
     mediate(|frame| {
-        if !frame.walled.unknow(at, b'B') {
+        if !frame.walled.unknow(at, Kind::Encoder) {
             return Err(format!("{at:#x} is no encoder of the module"));
         }
         // SAFETY: it is brotli's function, and it has made it.
@@ -281,7 +282,7 @@ pub(crate) extern "C" fn BrotliEncoderCompressStream(
 ) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        if !walled.knows(at, b'B') {
+        if !walled.knows(at, Kind::Encoder) {
             return Err(format!("{at:#x} is no encoder of the module"));
         }
         for word in [available_in, next_in, available_out] {
@@ -402,7 +403,7 @@ pub(crate) fn scanned(format: &[u8], text: &[u8]) -> Answer<Vec<u64>> {
 
 impl Walled {
     /// The module has a library's object no more; whether it had it.
-    fn unknow(&self, object: u64, kind: u8) -> bool {
+    fn unknow(&self, object: u64, kind: Kind) -> bool {
         self.knows(object, kind) && self.forget_object(object)
     }
 }
@@ -430,7 +431,7 @@ pub(crate) extern "C" fn apr_xlate_conv_buffer(
 ) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        if !walled.knows(at, b'j') {
+        if !walled.knows(at, Kind::Translation) {
             return Err(format!("{at:#x} is no translation of the module"));
         }
         walled.must_write(from_bytes, 8)?;
@@ -480,7 +481,7 @@ pub(crate) extern "C" fn apr_poll(at: u64, count: u64, found: u64, time: u64) ->
         walled.must_write(found, 4)?;
         // SAFETY: the module may write, and so read, there. What is looked at is a copy.
         let mut entry = unsafe { (at as *const [u64; 4]).read() };
-        let is_socket = entry[1] as u32 == SOCKET && walled.knows_or_shares(entry[2], b'S');
+        let is_socket = entry[1] as u32 == SOCKET && walled.knows_or_shares(entry[2], Kind::Socket);
         if count as u32 != 1 || !is_socket {
             return Err("apr_poll: it is not one socket of a connection".to_owned());
         }

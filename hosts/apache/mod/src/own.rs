@@ -9,6 +9,7 @@ use crate::format;
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
+use crate::object::Kind;
 use crate::rings::Passing;
 use crate::walled::Answer;
 use std::collections::HashMap;
@@ -297,7 +298,7 @@ pub(crate) extern "C" fn apr_file_mktemp(to: u64, name: u64, flags: u64, pool: u
             real(&mut made, name, flags, pool) as u32 as u64
         })?;
         if made != 0 {
-            walled.know(frame, Some(pool), made, b'i')?;
+            walled.know(frame, Some(pool), made, Kind::File)?;
             // SAFETY: the module may write there.
             unsafe { (to as *mut u64).write(made) };
         }
@@ -352,7 +353,7 @@ pub(crate) extern "C" fn apr_base64_encode_binary(to: u64, from: u64, bytes: u64
 /// The buffer is as long as the word behind the third argument says.
 pub(crate) extern "C" fn apr_file_read(file: u64, to: u64, bytes: u64) -> u64 {
     mediate(|frame| {
-        if !frame.walled.knows(file, b'i') {
+        if !frame.walled.knows(file, Kind::File) {
             return Err(format!(
                 "apr_file_read: {file:#x} is no file that the module has opened"
             ));
@@ -458,7 +459,7 @@ pub(crate) extern "C" fn ap_get_brigade(
 pub(crate) extern "C" fn ap_save_brigade(filter: u64, to: u64, from: u64, pool: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        if !call::has(frame, b'f', filter) {
+        if !call::has(frame, Kind::Filter, filter) {
             return Err("ap_save_brigade: no filter of the module".to_owned());
         }
         walled.pool(frame, pool)?;
@@ -543,7 +544,7 @@ pub(crate) extern "C" fn apr_bucket_heap_create(
     allocator: u64,
 ) -> u64 {
     mediate(|frame| {
-        if !call::has(frame, b'A', allocator) {
+        if !call::has(frame, Kind::Allocator, allocator) {
             return Err("apr_bucket_heap_create: no allocator of a connection".to_owned());
         }
         let real = apr::symbol("apr_bucket_heap_create").ok_or("the server does not have it")?;
@@ -582,7 +583,7 @@ pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u
             r => unsafe { read(r + layout::R_POOL) },
         };
         let mut passed = record;
-        if !walled.knows(record, b'R') {
+        if !walled.knows(record, Kind::FilterRecord) {
             walled
                 .must_write(record, RECORD)
                 .map_err(|what| format!("ap_add_output_filter_handle: {what}"))?;
@@ -613,7 +614,7 @@ pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u
         // SAFETY: it is httpd's function, with what was looked at.
         let real: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
         let made = real(passed, ctx, r, c);
-        walled.know(frame, Some(pool), made, b'f')?;
+        walled.know(frame, Some(pool), made, Kind::Filter)?;
         Ok(made)
     })
 }
@@ -628,7 +629,7 @@ pub(crate) extern "C" fn ap_get_output_filter_handle(name: u64) -> u64 {
         let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
         let record = real(name);
         if record != 0 {
-            frame.walled.know(frame, None, record, b'R')?;
+            frame.walled.know(frame, None, record, Kind::FilterRecord)?;
             // SAFETY: the core keeps records for good.
             let functions = unsafe { [read(record + RECORD_FUNCTION), read(record + RECORD_INIT)] };
             let offers = [
@@ -656,7 +657,7 @@ pub(crate) extern "C" fn apr_strmatch_precompile(pool: u64, text: u64, case: u64
         // APR keeps the text's address.
         let kept = frame.walled.copy(frame, pool, string(text)?)?;
         let made = real(pool, kept, case);
-        frame.walled.know(frame, Some(pool), made, b'T')?;
+        frame.walled.know(frame, Some(pool), made, Kind::Pattern)?;
         if made != 0 {
             // SAFETY: APR has made it; its first word is the function.
             let compare = unsafe { read(made) } as usize;

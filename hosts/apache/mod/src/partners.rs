@@ -13,6 +13,7 @@ use crate::frame::Frame;
 use crate::interface::{Back, back as kind, find_back};
 use crate::layout::read;
 use crate::load;
+use crate::object::Kind;
 use crate::out;
 use crate::own::string;
 use crate::slots::WIDE;
@@ -32,22 +33,22 @@ impl Walled {
     }
 
     /// Whether a partner has an object.
-    pub(crate) fn shares(&'static self, object: u64, kind: u8) -> bool {
+    pub(crate) fn shares(&'static self, object: u64, kind: Kind) -> bool {
         let of_backend = |backend: &Backend| match kind {
-            b'p' => backend.pools.contains(&object),
-            b'c' => backend.connection == object,
-            b'S' => backend.socket == object,
-            b'a' => backend.address == object,
+            Kind::Pool => backend.pools.contains(&object),
+            Kind::Connection => backend.connection == object,
+            Kind::Socket => backend.socket == object,
+            Kind::Address => backend.address == object,
             _ => false,
         };
         object != 0 && self.backends().iter().any(of_backend)
             || self.shared().any(|other| match kind {
-                b'p' => other.knows_pool(object),
+                Kind::Pool => other.knows_pool(object),
                 kind => other.knows(object, kind),
             })
     }
 
-    pub(crate) fn knows_or_shares(&'static self, object: u64, kind: u8) -> bool {
+    pub(crate) fn knows_or_shares(&'static self, object: u64, kind: Kind) -> bool {
         self.knows(object, kind) || self.shares(object, kind)
     }
 

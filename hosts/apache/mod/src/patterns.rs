@@ -2,6 +2,7 @@
 
 use crate::apr;
 use crate::call::mediate;
+use crate::object::Kind;
 use crate::own::string;
 use crate::walled::{Walled, lock};
 
@@ -14,7 +15,7 @@ impl Walled {
     /// The core's expression for one in the module's memory.
     pub(crate) fn pattern(&self, at: u64) -> Option<u64> {
         let real = lock(&self.patterns).get(&at).copied();
-        real.filter(|real| self.knows(*real, b'x'))
+        real.filter(|real| self.knows(*real, Kind::Regex))
     }
 }
 
@@ -34,7 +35,7 @@ pub(crate) extern "C" fn ap_regcomp(to: u64, text: u64, flags: u64) -> u64 {
         if made == 0 {
             return Ok(INVALID);
         }
-        walled.know(frame, Some(pool), made, b'x')?;
+        walled.know(frame, Some(pool), made, Kind::Regex)?;
         lock(&walled.patterns).insert(to, made);
         // SAFETY: the module may write there, and sees how many parts the expression has.
         unsafe { (to as *mut [u64; 3]).write((made as *const [u64; 3]).read()) };

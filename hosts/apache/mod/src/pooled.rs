@@ -6,6 +6,7 @@ use crate::backends::here;
 use crate::call::mediate;
 use crate::deeds;
 use crate::frame::{self, Frame, Held};
+use crate::object::Kind;
 use crate::walled::{Walled, lock};
 
 /// A resource of a list, and the call that has taken it.
@@ -76,7 +77,7 @@ fn known(frame: &Frame, list: u64, name: &str) -> Result<(), String> {
     if frame.works_with(list) {
         return Err(format!("{name}: a call works with the list {list:#x}"));
     }
-    if !frame.walled.knows_or_shares(list, b'L') {
+    if !frame.walled.knows_or_shares(list, Kind::List) {
         return Err(format!("{name}: {list:#x} is no list of the module"));
     }
     frame.keep(Held::List(list));

@@ -12,6 +12,7 @@ use crate::call::{is_request, mediate};
 use crate::frame::{self, Frame, Held};
 use crate::homes::Homes;
 use crate::layout::{self, read};
+use crate::object::Kind;
 use crate::turns;
 use crate::walled::{Answer, Walled, lock};
 use std::cell::RefCell;
@@ -19,16 +20,10 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-/// What the pool of a part of a request is to the module that has made the part: it goes with that.
-pub(crate) const OF_REQUEST: u8 = b'q';
-
-/// The kind of a pool of the module that is about to go. The module uses it until then.
-pub(crate) const GOING: u8 = b'Q';
-
 impl Walled {
     /// Whether the module has made a pool, or a part of a request that has this pool.
     pub(crate) fn knows_pool(&self, pool: u64) -> bool {
-        let mut kinds = [b'p', OF_REQUEST, GOING].into_iter();
+        let mut kinds = [Kind::Pool, Kind::OfRequest, Kind::Going].into_iter();
         kinds.any(|kind| self.knows(pool, kind))
     }
 }
@@ -149,7 +144,7 @@ pub(crate) extern "C" fn apr_pool_create_ex(to: u64, parent: u64, _: u64, _: u64
             let within = Some(parent).filter(|parent| *parent != 0);
             let bound = within.is_some_and(is_bound);
             homes(|homes| homes.add(made, number(walled), parent, bound));
-            walled.know(frame, within, made, b'p')?;
+            walled.know(frame, within, made, Kind::Pool)?;
             walled.pool(frame, made)?;
             // SAFETY: the pool was just made, and the module may write there.
             unsafe {
@@ -173,7 +168,7 @@ pub(crate) extern "C" fn apr_pool_clear(pool: u64) -> u64 {
             apr::apr_pool_parent_get(pool)
         };
         homes(|homes| homes.add(pool, number(frame.walled), parent, bound));
-        frame.walled.know(frame, None, pool, b'p')?;
+        frame.walled.know(frame, None, pool, Kind::Pool)?;
         frame.walled.pool(frame, pool)?;
         Ok(0)
     })
@@ -200,7 +195,7 @@ pub(crate) fn upwards(pool: u64) -> impl Iterator<Item = u64> {
 fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
     let walled = frame.walled;
     let not_own = || Err(format!("{pool:#x} is no pool that the module has made"));
-    if !walled.knows(pool, b'p') || frame.has_pool(pool) {
+    if !walled.knows(pool, Kind::Pool) || frame.has_pool(pool) {
         return not_own();
     }
     // Below the pool of a request or a connection it belongs to the thread that works on that.
@@ -257,8 +252,8 @@ pub(crate) fn is_global(pool: u64) -> bool {
 fn own_part(frame: &Frame, r: u64, name: &str) -> Answer<()> {
     let walled = frame.walled;
     // SAFETY: what is known as a request lives.
-    let is_own =
-        walled.knows(r, b'r') && walled.knows(unsafe { read(r + layout::R_POOL) }, OF_REQUEST);
+    let is_own = walled.knows(r, Kind::Request)
+        && walled.knows(unsafe { read(r + layout::R_POOL) }, Kind::OfRequest);
     if !is_own {
         return Err(format!(
             "{name}: {r:#x} is no part of a request that the module has made"

@@ -2,6 +2,7 @@
 
 use crate::apr;
 use crate::call::{self, mediate};
+use crate::object::Kind;
 use crate::slots::{self, WIDE};
 use crate::walled::lock;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ fn start(name: &str, r: Option<u64>, arguments: [u64; 6]) -> u64 {
         let [to, program, words, environment, attributes, pool] = arguments;
         walled.must_write(to, PROCESS - 8)?;
         walled.pool(frame, pool)?;
-        if !walled.knows(attributes, b'N') {
+        if !walled.knows(attributes, Kind::ProcessAttributes) {
             return Err(format!("{name}: no attributes that the module has made"));
         }
         if r.is_some_and(|r| !call::is_request(frame, r)) {
@@ -48,7 +49,7 @@ fn start(name: &str, r: Option<u64>, arguments: [u64; 6]) -> u64 {
             };
             let words = made.read();
             for file in &words[1..4] {
-                walled.know(frame, Some(pool), *file, b'i')?;
+                walled.know(frame, Some(pool), *file, Kind::File)?;
             }
             (to as *mut [u64; 4]).copy_from_nonoverlapping(made.cast(), 1);
             lock(&STARTED)
@@ -109,7 +110,7 @@ fn poll(set: u64, entry: u64, name: &str) -> u64 {
     const SOCKET: u32 = 1;
     mediate(|frame| {
         let walled = frame.walled;
-        if !walled.knows(set, b'u') {
+        if !walled.knows(set, Kind::Pollset) {
             return Err(format!(
                 "{name}: {set:#x} is no set that the module has made"
             ));
@@ -117,8 +118,8 @@ fn poll(set: u64, entry: u64, name: &str) -> u64 {
         // SAFETY: the module may read what it passes. What is looked at is a copy: pool, kind and events, object, data.
         let mut copy = unsafe { (entry as *const [u64; 4]).read() };
         let is_known = match copy[1] as u32 {
-            FILE => walled.knows(copy[2], b'i'),
-            SOCKET => walled.knows_or_shares(copy[2], b'S'),
+            FILE => walled.knows(copy[2], Kind::File),
+            SOCKET => walled.knows_or_shares(copy[2], Kind::Socket),
             _ => false,
         };
         if !is_known {

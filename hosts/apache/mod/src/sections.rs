@@ -4,6 +4,7 @@ use crate::apr;
 use crate::call::{self, mediate};
 use crate::frame::Root;
 use crate::layout::{self, read};
+use crate::object::Kind;
 
 /// The tree is the section's own inside, and what is filled in is what the core fills in now, or a vector that the module has made.
 /// The core's functions and those of modules get the same state of directives.
@@ -27,7 +28,7 @@ pub(crate) extern "C" fn ap_walk_config(tree: u64, cmd: u64, vector: u64) -> u64
                 "{NAME}: {tree:#x} is not what the section has inside"
             ));
         }
-        if vector != context && !call::has(frame, b'v', vector) {
+        if vector != context && !call::has(frame, Kind::Vector, vector) {
             return Err(format!(
                 "{NAME}: {vector:#x} is no configuration of the section"
             ));

@@ -4,6 +4,7 @@
 use crate::apr;
 use crate::call::mediate;
 use crate::layout::read;
+use crate::object::Kind;
 use crate::quick::Map;
 use crate::walled::{Answer, Walled, lock};
 use mullion_word_runtime::Granted;
@@ -66,7 +67,7 @@ fn shared(name: &str, to: u64, pool: u64, make: impl FnOnce(usize, *mut u64) -> 
                 Ok(get(made))
             };
             let (base, bytes) = (get("apr_shm_baseaddr_get")?, get("apr_shm_size_get")?);
-            walled.know(frame, Some(pool), made, b'h')?;
+            walled.know(frame, Some(pool), made, Kind::Segment)?;
             // It is mapped in pages, so the last word is whole.
             let bytes = bytes.next_multiple_of(8);
             let segment = Segment {
@@ -109,7 +110,7 @@ pub(crate) extern "C" fn apr_shm_attach(to: u64, file: u64, pool: u64) -> u64 {
 pub(crate) extern "C" fn apr_shm_destroy(segment: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        if !walled.knows(segment, b'h') {
+        if !walled.knows(segment, Kind::Segment) {
             return Err(format!(
                 "apr_shm_destroy: {segment:#x} is no segment that the module has made"
             ));

@@ -11,6 +11,7 @@ use crate::call::{has, is_connection, is_request};
 use crate::deeds;
 use crate::frame::Frame;
 use crate::layout::{self, read};
+use crate::object::Kind;
 use crate::walled::{Answer, Walled, lock};
 
 const TABLES: [u64; 7] = [
@@ -45,7 +46,7 @@ impl Walled {
             return Ok(None);
         }
         let known = lock(&self.shadows).get(&r).copied();
-        let known = known.filter(|ours| self.knows(*ours, b'r'));
+        let known = known.filter(|ours| self.knows(*ours, Kind::Request));
         let ours = match known {
             Some(ours) => ours,
             None => self.make_shadow(frame, r)?,
@@ -94,7 +95,7 @@ impl Walled {
             for at in [layout::R_OUTPUT_FILTERS, layout::R_PROTO_OUTPUT_FILTERS] {
                 set(ours + at, read(c + layout::C_OUTPUT_FILTERS));
             }
-            self.know(frame, Some(pool), ours, b'r')?;
+            self.know(frame, Some(pool), ours, Kind::Request)?;
             lock(&self.shadows).insert(r, ours);
             Ok(ours)
         }
@@ -105,7 +106,7 @@ impl Walled {
         for at in TABLES {
             // SAFETY: the module may read its request.
             let table = unsafe { read(r + at) };
-            if table != 0 && !has(frame, b't', table) {
+            if table != 0 && !has(frame, Kind::Table, table) {
                 return Err(format!(
                     "{table:#x} in a request is no table that the module was given or has made"
                 ));
@@ -140,7 +141,7 @@ impl Walled {
         for backend in self.backends() {
             // SAFETY: mod_proxy keeps its connections as long as the process lives.
             let r = unsafe { read(backend.at + REQUEST) };
-            if r == 0 || self.knows(r, b'r') {
+            if r == 0 || self.knows(r, Kind::Request) {
                 continue;
             }
             let ours = self.shadow(frame, r)?;

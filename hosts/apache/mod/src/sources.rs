@@ -11,6 +11,7 @@ use crate::call::mediate;
 use crate::frame::{Frame, Root};
 use crate::interface::back as kind;
 use crate::layout::{self, read};
+use crate::object::Kind;
 use crate::own::string;
 use crate::slots::Function;
 use crate::swaps::Rule;
@@ -116,7 +117,7 @@ impl Walled {
         if lock(&self.swaps.files).insert(file, pool).is_some() {
             return Ok(());
         }
-        self.know(frame, Some(pool), file, b'C')?;
+        self.know(frame, Some(pool), file, Kind::ConfigFile)?;
         // SAFETY: the core has made the file.
         let (functions, data) = unsafe {
             let functions = [read(file + CHARACTER), read(file + LINE)];
@@ -125,9 +126,9 @@ impl Walled {
         // Functions of the one kind of file are not called with the data of the other.
         let ours = [character as *const () as u64, line as *const () as u64];
         let (kind, words) = match functions {
-            functions if functions == ours => (b'(', ["w1 (", "w*1 . ("]),
+            functions if functions == ours => (Kind::OwnLines, ["w1 (", "w*1 . ("]),
             functions if functions == *CORE.get_or_init(|| functions) => {
-                (b'0', ["w1 0", "w*1 . 0"])
+                (Kind::CoreLines, ["w1 0", "w*1 . 0"])
             }
             _ => return Ok(()),
         };

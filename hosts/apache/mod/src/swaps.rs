@@ -10,6 +10,7 @@
 use crate::deeds;
 use crate::frame::Frame;
 use crate::layout::{self, read};
+use crate::object::Kind;
 use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -142,8 +143,8 @@ impl Walled {
         match rule {
             Rule::Output(c) => value == of(c, layout::C_OUTPUT_FILTERS),
             Rule::Input(c) => value == of(c, layout::C_INPUT_FILTERS),
-            Rule::Socket => self.knows(value, b'S'),
-            Rule::Source => self.knows(value, b'C'),
+            Rule::Socket => self.knows(value, Kind::Socket),
+            Rule::Source => self.knows(value, Kind::ConfigFile),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::apr;
 use crate::call::mediate;
 use crate::frame::Frame;
 use crate::layout::read;
+use crate::object::Kind;
 use crate::walled::Answer;
 
 const BYTES: u64 = 40;
@@ -218,7 +219,7 @@ pub(crate) extern "C" fn ap_varbuf_regsub(
 pub(crate) extern "C" fn ap_varbuf_cfg_getline(at: u64, file: u64, most: u64) -> u64 {
     mediate(|frame| {
         let mut buffer = Buffer::read(frame, at)?;
-        if !frame.walled.knows(file, b'C') {
+        if !frame.walled.knows(file, Kind::ConfigFile) {
             return Err(format!("{file:#x} is no file that the module has opened"));
         }
         let names = ["ap_varbuf_init", "ap_varbuf_cfg_getline", "ap_varbuf_free"];

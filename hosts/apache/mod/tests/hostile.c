@@ -14,6 +14,8 @@
 #include "apr_reslist.h"
 #include "apr_hash.h"
 #include "apr_shm.h"
+#include "apr_dbd.h"
+#include "apr_dbm.h"
 #include "ap_mpm.h"
 #include <sys/socket.h>
 
@@ -556,6 +558,28 @@ static void reads(request_rec *r, const char *what)
     }
 }
 
+/* An object of one kind in the place of another. */
+static void crossed(request_rec *r, const char *what)
+{
+    if (!strcmp(what, "statement-as-pool")) {
+        const apr_dbd_driver_t *driver;
+        apr_dbd_t *handle;
+        apr_dbd_prepared_t *statement = NULL;
+
+        apr_dbd_init(r->pool);
+        if (apr_dbd_get_driver(r->pool, "sqlite3", &driver) || apr_dbd_open_ex(driver, r->pool, ":memory:", &handle, NULL)
+            || apr_dbd_prepare(driver, r->pool, handle, "SELECT 1", NULL, &statement))
+            return;
+        apr_palloc((apr_pool_t *)statement, 100000);
+    }
+    if (!strcmp(what, "keys-as-filter")) {
+        apr_dbm_t *file;
+
+        if (!apr_dbm_open(&file, r->args, APR_DBM_RWCREATE, APR_FPROT_OS_DEFAULT, r->pool))
+            ap_remove_output_filter((ap_filter_t *)file);
+    }
+}
+
 static int hostile(request_rec *r)
 {
     const char *what;
@@ -681,6 +705,7 @@ static int hostile(request_rec *r)
     }
     if (!strcmp(what, "characters"))
         r->filename[0] = 'X';
+    crossed(r, what);
     reads(r, what);
     tables(r, what);
     forgeries(r, what);

@@ -4,6 +4,9 @@
 mod few;
 #[path = "../src/homes.rs"]
 mod homes;
+#[path = "../src/object.rs"]
+#[expect(dead_code, reason = "names are for messages of a server")]
+mod object;
 #[path = "../src/quick.rs"]
 mod quick;
 #[path = "../src/turns.rs"]

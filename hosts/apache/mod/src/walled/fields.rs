@@ -6,6 +6,7 @@ use super::{Answer, Walled};
 use crate::deeds;
 use crate::frame::{Frame, Root};
 use crate::layout::{self, read};
+use crate::object::Kind;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A field that was written is granted for so many requests without being asked for.
@@ -118,10 +119,10 @@ impl Walled {
             return false;
         };
         let filter = (at & !7).wrapping_sub(layout::F_CTX);
-        let filters = frame.has_filter(filter) || self.knows(filter, b'f');
-        let roots = frame.requests().chain(self.made(b'r'));
+        let filters = frame.has_filter(filter) || self.knows(filter, Kind::Filter);
+        let roots = frame.requests().chain(self.made(Kind::Request));
         let roots = roots.map(Root::Request);
-        let connections = frame.connections().chain(self.made(b'c'));
+        let connections = frame.connections().chain(self.made(Kind::Connection));
         let roots = roots.chain(connections.map(Root::Connection));
         let roots = roots.chain(filters.then_some(Root::Filter(filter)));
         for root in roots {

@@ -5,7 +5,8 @@ use crate::apr;
 use crate::arena::{self, Arena};
 use crate::deeds;
 use crate::frame::Frame;
-use crate::pools::{self, GOING, OF_REQUEST, is_global};
+use crate::object::Kind;
+use crate::pools::{self, is_global};
 use crate::quick::Map;
 use crate::rings;
 use crate::turns;
@@ -103,7 +104,7 @@ const SPARE: usize = 64;
 pub(super) struct State {
     pub(super) ledgers: Map<Ledger>,
     /// Kinds of objects, and the pool that each lives as long as, or 0.
-    pub(super) objects: Map<(u8, u64)>,
+    pub(super) objects: Map<(Kind, u64)>,
     arena: Arena,
     /// Large blocks, each granted for itself.
     blocks: Arena,
@@ -167,13 +168,16 @@ impl Walled {
         &'static self,
         frame: &Frame,
         pool: u64,
-        own: Option<u8>,
+        own: Option<Kind>,
         known: Option<bool>,
     ) -> Answer<()> {
-        let is_own = matches!(own, Some(b'p' | OF_REQUEST | GOING));
+        let is_own = matches!(own, Some(Kind::Pool | Kind::OfRequest | Kind::Going));
         let is_known = known.is_some() || is_own;
         if pool == 0
-            || !(is_known || frame.has_pool(pool) || self.shares(pool, b'p') || is_global(pool))
+            || !(is_known
+                || frame.has_pool(pool)
+                || self.shares(pool, Kind::Pool)
+                || is_global(pool))
         {
             return Err(format!("{pool:#x} is no pool that the module was given"));
         }

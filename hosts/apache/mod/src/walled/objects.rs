@@ -4,16 +4,16 @@ use super::ledger::State;
 use super::{Answer, Walled, lock};
 use crate::deeds;
 use crate::frame::{self, Frame};
-use crate::pools::{self, GOING};
+use crate::object::{Kind, Sharing};
+use crate::pools;
 use std::sync::MutexGuard;
 
-/// Whether two threads must not have APR or a library work with an object of this kind. Locks and lists are made for several
-/// threads, the kernel locks sockets, and others are only read once they are made.
-fn is_for_one(kind: u8, object: u64) -> bool {
-    const FOR_ALL: &[u8] = b"mMlLSuxeT3RnaPzhZ1245UYV6789rcofFXIspqQ";
-    match kind {
-        b'i' => crate::own::is_buffered(object),
-        kind => !FOR_ALL.contains(&kind),
+/// Whether two threads must not have APR or a library work with an object.
+fn is_for_one(kind: Kind, object: u64) -> bool {
+    match kind.sharing() {
+        Sharing::One => true,
+        Sharing::Buffered => crate::own::is_buffered(object),
+        Sharing::Many => false,
     }
 }
 
@@ -24,13 +24,13 @@ impl Walled {
         frame: &Frame,
         pool: Option<u64>,
         object: u64,
-        kind: u8,
+        kind: Kind,
     ) -> Answer<()> {
         if object == 0 {
             return Ok(());
         }
         let note = |state: &mut State| {
-            if kind == b'X' {
+            if kind == Kind::Backend {
                 let mut acquired = lock(&self.acquired);
                 acquired.retain(|(known, _)| *known != object);
                 acquired.push((object, crate::backends::here()));
@@ -65,12 +65,12 @@ impl Walled {
     /// A pool of the module's is about to go; whether it was there.
     pub(crate) fn going(&self, pool: u64) -> bool {
         let mut state = lock(&self.state);
-        state.objects.insert(pool, (GOING, 0)).is_some()
+        state.objects.insert(pool, (Kind::Going, 0)).is_some()
     }
 
     /// Whether the module has made or was given an object, and this thread's call may use it. It stays until the call of the host
     /// returns that asks, and no other thread uses it if it belongs to no request.
-    pub(crate) fn knows(&self, object: u64, kind: u8) -> bool {
+    pub(crate) fn knows(&self, object: u64, kind: Kind) -> bool {
         let state = lock(&self.state);
         match state.objects.get(&object) {
             Some((known, home)) if *known == kind => {
@@ -82,7 +82,7 @@ impl Walled {
     }
 
     /// Whether the newest call of this thread may use what lives as long as a pool.
-    fn is_usable(&self, state: MutexGuard<'_, State>, object: u64, known: (u8, u64)) -> bool {
+    fn is_usable(&self, state: MutexGuard<'_, State>, object: u64, known: (Kind, u64)) -> bool {
         let (kind, home) = known;
         let Some(frame) = frame::now() else {
             return true;
@@ -103,7 +103,7 @@ impl Walled {
         if is_for_one && !is_bound {
             // Tables and hashes allocate from their pool.
             let turn = match kind {
-                b't' | b'g' if home != 0 => home,
+                Kind::Table | Kind::Hash if home != 0 => home,
                 _ => object,
             };
             if frame.take_turn(turn).is_err() {
@@ -115,7 +115,7 @@ impl Walled {
     }
 
     /// Requests or connections that the module has made, and that this thread's call may use.
-    pub(crate) fn made(&self, kind: u8) -> Vec<u64> {
+    pub(crate) fn made(&self, kind: Kind) -> Vec<u64> {
         let state = lock(&self.state);
         let made = state.objects.iter().filter(|(_, known)| known.0 == kind);
         let made: Vec<u64> = made.map(|(object, _)| *object).collect();
