@@ -1,5 +1,6 @@
 //! A module after a fault: its data is as it was when the server began to serve.
 
+use crate::leaving;
 use crate::walled::{Walled, lock};
 
 impl Walled {
@@ -16,6 +17,11 @@ impl Walled {
     /// calls of other threads: those end when they next leave the module.
     pub(crate) fn revive(&self) -> bool {
         const ROUNDS: u32 = 100;
+        // A child that leaves has waited already.
+        let rounds = match leaving::is_wanted() {
+            true => 1,
+            false => ROUNDS,
+        };
         let kept = lock(&self.kept);
         // Another thread may have done it meanwhile. A restart of a domain that runs would end its calls.
         if !self.domain.is_ended() {
@@ -24,7 +30,7 @@ impl Walled {
         if kept.is_empty() {
             return false;
         }
-        let is_fresh = (0..ROUNDS).any(|round| {
+        let is_fresh = (0..rounds).any(|round| {
             if round > 0 {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }

@@ -19,6 +19,8 @@ unsafe extern "C" {
     pub(crate) fn apr_file_flags_get(file: u64) -> i32;
     pub(crate) fn apr_pool_pre_cleanup_register(pool: u64, data: u64, act: usize);
     pub(crate) fn apr_pool_cleanup_kill(pool: u64, data: u64, act: usize);
+    pub(crate) fn ap_exists_config_define(name: *const c_char) -> c_int;
+    pub(crate) fn ap_get_scoreboard_process(at: c_int) -> u64;
     pub(crate) fn apr_thread_mutex_trylock(mutex: u64) -> c_int;
     pub(crate) fn apr_thread_mutex_unlock(mutex: u64) -> c_int;
     pub(crate) fn apr_pool_cleanup_register(pool: u64, data: u64, plain: usize, child: usize);

@@ -6,6 +6,7 @@ use crate::deeds;
 use crate::frame::{Frame, Root};
 use crate::interface::{Answer as Result_, Back, Given};
 use crate::layout::{self, read};
+use crate::leaving;
 use crate::own;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::sources;
@@ -172,6 +173,7 @@ impl Slot {
             .is_multiple_of(TIMED)
             .then(Instant::now);
         if walled.domain.is_ended() && !walled.revive() {
+            leaving::leave(&walled.name);
             return self.ended(arguments, &format!("{} was stopped", walled.name));
         }
         let fill = |roots: &mut [Root; 6]| {
@@ -195,7 +197,7 @@ impl Slot {
                     Err(why)
                 }
             };
-            walled.settle(std::ptr::from_ref(frame) as usize, result.is_err());
+            walled.settle(frame, result.is_err());
             result
         });
         let result = result.unwrap_or_else(|why| self.ended(arguments, &why));

@@ -16,6 +16,8 @@ pub(crate) const WROTE: u8 = 2;
 pub(crate) const SWAPPED: u8 = 4;
 /// It has taken something out of a list (`pooled.rs`).
 pub(crate) const BORROWED: u8 = 8;
+/// It has locked something (`locks.rs`).
+pub(crate) const LOCKED: u8 = 32;
 /// mod_proxy has given it a connection to a backend.
 pub(crate) const BACKENDS: u8 = 16;
 

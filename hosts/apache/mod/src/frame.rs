@@ -130,6 +130,12 @@ impl Frame {
         std::iter::successors(Some(self), before)
     }
 
+    /// The call that this one was made in.
+    pub(crate) fn outer(&self) -> Option<&Frame> {
+        // SAFETY: a frame's caller lives longer.
+        unsafe { self.before.as_ref() }
+    }
+
     /// Whether this call, or one that it was made in, is of a module.
     pub(crate) fn is_in(&self, walled: &Walled) -> bool {
         self.frames()

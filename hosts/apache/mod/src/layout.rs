@@ -119,6 +119,10 @@ places! {
     M_HOOKS = "module.register_hooks", 96;
     COMMAND_FUNC = "command_rec.func", 8;
     COMMAND_HOW = "command_rec.args_how", 28;
+    L_NEXT = "ap_listen_rec.next", 0;
+    L_ACCEPT = "ap_listen_rec.accept_func", 24;
+    PS_PID = "process_score.pid", 0;
+    PS_QUIESCING = "process_score.quiescing", 8;
     B_POOL = "apr_bucket_brigade.p", 0;
     B_ALLOCATOR = "apr_bucket_brigade.bucket_alloc", 24;
 }

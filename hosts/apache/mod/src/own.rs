@@ -24,9 +24,9 @@ macro_rules! functions {
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
-        addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, own, pages,
-        partners, patterns, pieces, pooled, pools, processes, relocatable, sections, segments,
-        shadows, sources, streams, timed, uris, varbuf,
+        addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, locks, own,
+        pages, partners, patterns, pieces, pooled, pools, processes, relocatable, sections,
+        segments, shadows, sources, streams, timed, uris, varbuf,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -61,6 +61,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             segments: apr_shm_create, apr_shm_attach, apr_shm_destroy;
             descriptors: sendmsg;
             errors: __errno_location;
+            locks: apr_thread_mutex_lock, apr_thread_mutex_trylock, apr_thread_mutex_unlock, apr_thread_mutex_destroy,
+                apr_global_mutex_lock, apr_global_mutex_trylock, apr_global_mutex_unlock, apr_global_mutex_destroy;
             shadows: ap_create_request_config, ap_rgetline_core;
             patterns: ap_regcomp;
             pieces: malloc, calloc, aligned_alloc, realloc, free;

@@ -47,9 +47,12 @@ impl Walled {
 
     /// A call has returned: what it has taken it keeps, if it was not ended.
     #[inline(always)]
-    pub(crate) fn settle(&self, frame: usize, is_ended: bool) {
+    pub(crate) fn settle(&'static self, frame: &Frame, is_ended: bool) {
         if self.deeds.has(deeds::BORROWED) {
-            self.settle_all(frame, is_ended);
+            self.settle_all(std::ptr::from_ref(frame) as usize, is_ended);
+        }
+        if is_ended && self.deeds.has(deeds::LOCKED) {
+            self.unlock_all(frame);
         }
     }
 

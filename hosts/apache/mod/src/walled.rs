@@ -84,6 +84,8 @@ pub(crate) struct Walled {
     pub(crate) backend_fields: Vec<&'static str>,
     /// Words that the core follows.
     pub(crate) swaps: Swaps,
+    /// What its threads have locked.
+    pub(crate) locked: Mutex<Vec<crate::locks::Locked>>,
     /// What calls that run now have taken out of lists.
     pub(crate) borrowed: Mutex<Vec<Borrowed>>,
     /// Of a heap that the module has in itself.
@@ -159,6 +161,7 @@ impl Walled {
             acquired: Mutex::default(),
             backend_fields,
             swaps,
+            locked: Mutex::default(),
             borrowed: Mutex::default(),
             shadows: Mutex::default(),
             patterns: Mutex::default(),

@@ -14,6 +14,9 @@
 #include "apr_reslist.h"
 #include "apr_hash.h"
 #include "apr_shm.h"
+#include "apr_thread_mutex.h"
+#include "apr_global_mutex.h"
+#include "util_mutex.h"
 #include "apr_dbd.h"
 #include "apr_dbm.h"
 #include "ap_mpm.h"
@@ -34,6 +37,8 @@ static int recurse(int n)
 }
 
 static apr_reslist_t *resources;
+static apr_thread_mutex_t *lock_of_threads;
+static apr_global_mutex_t *lock_of_processes;
 
 static volatile int again;
 
@@ -54,6 +59,8 @@ static apr_status_t end_resource(void *resource, void *data, apr_pool_t *p)
 
 static void begin(apr_pool_t *p, server_rec *s)
 {
+    apr_thread_mutex_create(&lock_of_threads, APR_THREAD_MUTEX_DEFAULT, p);
+    apr_global_mutex_child_init(&lock_of_processes, apr_global_mutex_lockfile(lock_of_processes), p);
     apr_reslist_create(&resources, 0, 1, 4, 0, make_resource, end_resource, NULL, p);
 }
 
@@ -558,6 +565,31 @@ static void reads(request_rec *r, const char *what)
     }
 }
 
+/* Locks that a stopped call has, and a call that does not return. */
+static int locked(request_rec *r, const char *what)
+{
+    if (!strcmp(what, "lock-kept")) {
+        apr_thread_mutex_lock(lock_of_threads);
+        apr_global_mutex_lock(lock_of_processes);
+        *(volatile int *)16 = 1;
+    }
+    ap_set_content_type(r, "text/plain");
+    if (!strcmp(what, "lock-taken")) {
+        int first = apr_thread_mutex_trylock(lock_of_threads), second = apr_global_mutex_trylock(lock_of_processes);
+
+        if (!first)
+            apr_thread_mutex_unlock(lock_of_threads);
+        if (!second)
+            apr_global_mutex_unlock(lock_of_processes);
+        ap_rprintf(r, "%d %d", first, second);
+    }
+    if (!strcmp(what, "sleep")) {
+        kept_pool = r->pool;
+        apr_sleep(apr_time_from_sec(100000));
+    }
+    return OK;
+}
+
 /* An object of one kind in the place of another. */
 static void crossed(request_rec *r, const char *what)
 {
@@ -609,6 +641,8 @@ static int hostile(request_rec *r)
         return raced(r, !strcmp(what, "raced-second"));
     if (!strcmp(what, "table-grown") || !strcmp(what, "hash-grown"))
         return grown(r, what);
+    if (!strncmp(what, "lock-", 5) || !strcmp(what, "sleep"))
+        return locked(r, what);
     if (strstr(what, "kept") || !strncmp(what, "keep-", 5) || !strcmp(what, "go-on"))
         return waits(r, what);
     if (!strcmp(what, "next")) {
@@ -753,8 +787,14 @@ static int log_it(request_rec *r)
     return OK;
 }
 
+static int before(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary)
+{
+    return ap_mutex_register(p, "hostile", NULL, APR_LOCK_DEFAULT, 0);
+}
+
 static int configured(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary, server_rec *s)
 {
+    ap_global_mutex_create(&lock_of_processes, NULL, "hostile", NULL, s, p, 0);
     /* When the configuration is read for good. */
     if (ap_exists_config_define("HOSTILE") && ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_CREATE_PRE_CONFIG)
         *(volatile int *)16 = 1;
@@ -767,6 +807,7 @@ static void hooks(apr_pool_t *p)
     ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_log_transaction(log_it, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_child_init(begin, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_pre_config(before, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(configured, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_CONTENT_SET);
     ap_hook_insert_error_filter(error_filter, NULL, NULL, APR_HOOK_MIDDLE);

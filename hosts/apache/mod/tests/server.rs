@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 14] = [
+    let tests: [(&str, Test); 15] = [
         ("rows", |_| rows::each_structure_is_looked_at()),
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
@@ -66,6 +66,10 @@ fn main() -> ExitCode {
         (
             "threads",
             what_another_thread_works_with_is_not_ended_nor_used,
+        ),
+        (
+            "leaves",
+            a_child_in_which_a_module_stays_stopped_is_replaced,
         ),
         ("reads", what_only_reads_is_part_of_a_module),
         ("start", a_module_that_is_stopped_at_the_start_is_told_of),
@@ -235,6 +239,8 @@ fn fields_are_where_the_headers_have_them(place: &Place) {
         "util_filter",
         "apr_tables",
         "apr_buckets",
+        "ap_listen",
+        "scoreboard",
     ] {
         source.push_str(&format!("#include \"{header}.h\"\n"));
     }
@@ -349,7 +355,8 @@ fn children(server: &Server) -> Vec<String> {
 }
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 86] = [
+const ATTACKS: [(&str, &str); 87] = [
+    ("lock-kept", "Access of 0x10"),
     ("statement-as-pool", "is no pool that the module was given"),
     ("table-nowhere", "is no table"),
     ("table-of-others", "is no table"),
@@ -498,6 +505,9 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         let now = running::get(server.port, "/hostile/pid", &[]).body;
         assert_eq!(now, pid, "behind {attack}");
     }
+    // What a stopped call had locked, others can lock.
+    let answer = running::get(server.port, "/hostile/lock-taken", &[]);
+    assert_eq!(answer.body, "0 0", "{answer:?}");
     // APR writes over the format itself, which is another one then.
     for attack in ["format-over", "scan-over"] {
         let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
@@ -623,6 +633,42 @@ fn what_another_thread_works_with_is_not_ended_nor_used(place: &Place) {
         (now.status == 200).then_some(now.body)
     });
     assert_eq!(now, pid);
+}
+
+/// A thread waits in a function of the host for good, and another one stops the module. It cannot begin anew in this child, which takes
+/// no more connections; the server starts another one.
+fn a_child_in_which_a_module_stays_stopped_is_replaced(place: &Place) {
+    let lines = [
+        place.stock("mime"),
+        place.wall(),
+        place.walled("expires"),
+        place.walled("hostile"),
+    ];
+    let lines = format!(
+        "{}StartServers 1\nServerLimit 4\nThreadsPerChild 8\nMaxRequestWorkers 16\nMinSpareThreads 1\nMaxSpareThreads 32\n",
+        attacked(&lines.concat())
+    );
+    let server = Server::start(place, &lines, false);
+    let ask = |path: &str| running::get(server.port, path, &[]);
+    let first = server.until(|| Some(processes(&server)).filter(|all| all.len() == 1));
+    assert_eq!(ask("/hostile/pid").body, first[0]);
+    let _waits = running::begin(server.port, "/hostile/sleep");
+    server.until(|| (ask("/hostile/is-kept").body == "yes").then_some(()));
+    assert_eq!(ask("/hostile/null").status, 500);
+    let second = server.until(|| {
+        let answer = running::try_get(server.port, "/hostile/pid", &[]).ok()?;
+        (answer.status == 200).then_some(answer.body)
+    });
+    assert_ne!(second, first[0]);
+    let said = server.log();
+    assert!(said.contains("takes no more connections"), "{said}");
+    // The first one has its thread still, and answers nothing new.
+    for _ in 0..10 {
+        assert_eq!(ask("/hostile/pid").body, second);
+        let page = ask("/page.html");
+        assert_eq!(page.header("cache-control"), Some("max-age=3600"));
+    }
+    assert!(processes(&server).contains(&first[0]));
 }
 
 /// Functions of APR that only read: with them in itself, a module has what APR answers, and an address that leads nowhere ends
