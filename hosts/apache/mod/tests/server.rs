@@ -105,6 +105,19 @@ struct Place {
     library: PathBuf,
 }
 
+/// The files of a module of the tests': one, or those of a folder.
+fn own_files(name: &str) -> Vec<PathBuf> {
+    let Ok(folder) = fs::read_dir(here(&format!("tests/{name}"))) else {
+        return vec![here(&format!("tests/{name}.c"))];
+    };
+    let files = folder.flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|file| file.extension().is_some_and(|end| end == "c"))
+        .collect();
+    files.sort();
+    files
+}
+
 fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
@@ -119,7 +132,7 @@ impl Place {
         for name in ["hostile", "slots", "reader"] {
             modules.push(Module {
                 name: name.to_owned(),
-                files: vec![here(&format!("tests/{name}.c"))],
+                files: own_files(name),
             });
         }
         // The others of these call the host for all that they read.
@@ -167,7 +180,7 @@ impl Place {
             false => here("policies/default.toml"),
         };
         let policy = match name {
-            "hostile" => here("tests/hostile.toml"),
+            "hostile" => here("tests/hostile/hostile.toml"),
             _ => policy,
         };
         format!(
@@ -195,7 +208,7 @@ impl Place {
 
     /// A module of ours, as any other module is made.
     fn native(&self, name: &str) -> String {
-        self.compile(name, &[here(&format!("tests/{name}.c"))])
+        self.compile(name, &own_files(name))
     }
 
     fn compile(&self, name: &str, files: &[PathBuf]) -> String {
@@ -567,21 +580,26 @@ fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     assert!(ended.is_ok(), "{ended:?}: {}", server.log());
 }
 
-/// One request has a table and waits in a function that APR calls for it. Another one, in another thread, attacks that table.
-fn what_another_thread_works_with_is_not_ended_nor_used(place: &Place) {
+/// The module that attacks, with time enough to wait.
+fn patient(place: &Place) -> String {
     let patient = place.scratch.path().join("patient.toml");
-    let policy = fs::read_to_string(here("tests/hostile.toml")).expect("it is there");
+    let policy = fs::read_to_string(here("tests/hostile/hostile.toml")).expect("it is there");
     let policy = policy.replace("time = \"500 ms\"", "time = \"60 s\"");
     fs::write(&patient, policy).expect("written");
-    let own = here("tests/hostile.toml").display().to_string();
+    let own = here("tests/hostile/hostile.toml").display().to_string();
     let module = place.walled("hostile");
     let module = module.replace(&own, &patient.display().to_string());
     assert!(module.contains("patient.toml"), "{module}");
+    module
+}
+
+/// One request has a table and waits in a function that APR calls for it. Another one, in another thread, attacks that table.
+fn what_another_thread_works_with_is_not_ended_nor_used(place: &Place) {
     let lines = [
         place.stock("mime"),
         place.wall(),
         place.walled("expires"),
-        module,
+        patient(place),
     ];
     let server = Server::start(place, &attacked(&lines.concat()), true);
     let pid = running::get(server.port, "/hostile/pid", &[]).body;
@@ -642,7 +660,7 @@ fn a_child_in_which_a_module_stays_stopped_is_replaced(place: &Place) {
         place.stock("mime"),
         place.wall(),
         place.walled("expires"),
-        place.walled("hostile"),
+        patient(place),
     ];
     let lines = format!(
         "{}StartServers 1\nServerLimit 4\nThreadsPerChild 8\nMaxRequestWorkers 16\nMinSpareThreads 1\nMaxSpareThreads 32\n",
@@ -652,7 +670,7 @@ fn a_child_in_which_a_module_stays_stopped_is_replaced(place: &Place) {
     let ask = |path: &str| running::get(server.port, path, &[]);
     let first = server.until(|| Some(processes(&server)).filter(|all| all.len() == 1));
     assert_eq!(ask("/hostile/pid").body, first[0]);
-    let _waits = running::begin(server.port, "/hostile/sleep");
+    let _waits = running::begin(server.port, "/hostile/wait-for-good");
     server.until(|| (ask("/hostile/is-kept").body == "yes").then_some(()));
     assert_eq!(ask("/hostile/null").status, 500);
     let second = server.until(|| {

@@ -1,0 +1,144 @@
+/* Several threads of the module. */
+#include "hostile.h"
+
+/* Two threads change what belongs to no request, without a lock of their own. */
+#define MANY 40000
+
+static apr_pool_t *volatile shared_pool;
+static apr_table_t *volatile shared_table;
+static apr_hash_t *volatile shared_hash;
+static volatile int has_begun[2];
+static volatile int is_over[2];
+static volatile int run;
+static int keys[2 * MANY];
+
+static apr_status_t count_run(void *data)
+{
+    run++;
+    return APR_SUCCESS;
+}
+
+int raced(request_rec *r, int me)
+{
+    int n;
+    apr_pool_t *below, *p = NULL;
+
+    if (me == 0) {
+        apr_pool_create(&p, NULL);
+        shared_table = apr_table_make(p, 2);
+        shared_hash = apr_hash_make(p);
+        shared_pool = p;
+    }
+    has_begun[me] = 1;
+    while (!has_begun[!me] || !shared_pool)
+        apr_sleep(1000);
+    for (n = me; n < 2 * MANY; n += 2) {
+        keys[n] = n;
+        apr_table_addn(shared_table, "one", "more");
+        apr_hash_set(shared_hash, &keys[n], sizeof(keys[n]), &keys[n]);
+        apr_pool_cleanup_register(shared_pool, &keys[n], count_run, apr_pool_cleanup_null);
+        if (n % 1000 == me)
+            apr_pool_create(&below, shared_pool);
+    }
+    is_over[me] = 1;
+    ap_set_content_type(r, "text/plain");
+    if (me == 0) {
+        int entries, found;
+
+        while (!is_over[1])
+            apr_sleep(1000);
+        entries = apr_table_elts(shared_table)->nelts;
+        for (found = n = 0; n < 2 * MANY; n++)
+            found += apr_hash_get(shared_hash, &keys[n], sizeof(keys[n])) == &keys[n];
+        run = 0;
+        apr_pool_destroy(p);
+        ap_rprintf(r, "%d %d %d", entries, found, run);
+    }
+    return OK;
+}
+
+/* What a request has that waits, for those of other threads. */
+static apr_table_t *volatile kept_table;
+apr_pool_t *volatile kept_pool;
+static volatile int goes_on;
+
+static int wait_in(void *data, const char *key, const char *value)
+{
+    /* A thread that is stopped ends where it writes. */
+    for (; !goes_on; depth++)
+        apr_sleep(1000);
+    return 1;
+}
+
+static void *wait_merging(apr_pool_t *p, const void *key, apr_ssize_t length, const void *one, const void *other, const void *data)
+{
+    wait_in(NULL, NULL, NULL);
+    return NULL;
+}
+
+int waits(request_rec *r, const char *what)
+{
+    apr_pool_t *p = r->pool;
+
+    if (!strcmp(what, "is-kept")) {
+        ap_set_content_type(r, "text/plain");
+        ap_rputs(kept_pool ? "yes" : "no", r);
+        return OK;
+    }
+    goes_on = !strcmp(what, "go-on");
+    if (!strcmp(what, "keep-lasting"))
+        apr_pool_create(&p, NULL);
+    if (!strcmp(what, "keep-lasting") || !strcmp(what, "keep-own")) {
+        kept_table = apr_table_make(p, 4);
+        apr_table_set(kept_table, "one", "1");
+        kept_pool = p;
+        apr_table_do(wait_in, NULL, kept_table, NULL);
+        kept_pool = NULL;
+    }
+    if (!strcmp(what, "keep-merging")) {
+        apr_hash_t *hash;
+
+        apr_pool_create(&p, NULL);
+        hash = apr_hash_make(p);
+        apr_hash_set(hash, "one", APR_HASH_KEY_STRING, "1");
+        kept_pool = p;
+        apr_hash_merge(p, hash, hash, wait_merging, NULL);
+        kept_pool = NULL;
+    }
+    if (!strcmp(what, "end-kept"))
+        apr_pool_destroy(kept_pool);
+    if (!strcmp(what, "change-kept"))
+        apr_table_set(kept_table, "two", "2");
+    if (!strcmp(what, "use-kept"))
+        apr_table_make(kept_pool, 4);
+    ap_set_content_type(r, "text/plain");
+    ap_rputs("done", r);
+    return OK;
+}
+
+/* Locks that a stopped call has, and a call that does not return. */
+int locked(request_rec *r, const char *what)
+{
+    if (!strcmp(what, "lock-kept")) {
+        apr_thread_mutex_lock(lock_of_threads);
+        apr_global_mutex_lock(lock_of_processes);
+        *(volatile int *)16 = 1;
+    }
+    ap_set_content_type(r, "text/plain");
+    if (!strcmp(what, "lock-taken")) {
+        int first = apr_thread_mutex_trylock(lock_of_threads), second = apr_global_mutex_trylock(lock_of_processes);
+
+        if (!first)
+            apr_thread_mutex_unlock(lock_of_threads);
+        if (!second)
+            apr_global_mutex_unlock(lock_of_processes);
+        ap_rprintf(r, "%d %d", first, second);
+    }
+    /* It waits for itself. */
+    if (!strcmp(what, "wait-for-good")) {
+        apr_thread_mutex_lock(lock_of_threads);
+        kept_pool = r->pool;
+        apr_thread_mutex_lock(lock_of_threads);
+    }
+    return OK;
+}
