@@ -2,10 +2,11 @@
 //! does with them is done here, with the module's rights.
 
 use crate::apr;
-use crate::call::mediate;
+use crate::call::{self, mediate};
 use crate::copied;
 use crate::frame::Frame;
 use crate::layout::read;
+use crate::object::Kind;
 use crate::own::string;
 use crate::walled::Answer;
 
@@ -336,5 +337,55 @@ pub(crate) extern "C" fn apr_tokenize_to_argv(text: u64, to: u64, pool: u64) -> 
             (to as *mut u64).write(copy);
         }
         Ok(0)
+    })
+}
+
+/// Names of a regular expression's parts. The core puts them into an array of ours, from which the module's gets copies.
+pub(crate) extern "C" fn ap_regname(regex: u64, names: u64, prefix: u64, upper: u64) -> u64 {
+    const NAME: &str = "ap_regname";
+    mediate(|frame| {
+        let walled = frame.walled;
+        let real_regex = walled.pattern(regex).unwrap_or(regex);
+        if !call::has(frame, Kind::Regex, real_regex) {
+            return Err(format!("{NAME}: {regex:#x} is no regular expression"));
+        }
+        let mut head = Head::own(frame, names)?;
+        walled.pool(frame, head.pool)?;
+        if head.size != 8 {
+            return Err(format!("{NAME}: an array of {} bytes each", head.size));
+        }
+        let prefix = match prefix {
+            0 => None,
+            at => Some([copied::text(frame, at)?, vec![0]].concat()),
+        };
+        let prefix = prefix.as_ref().map_or(0, |text| text.as_ptr() as u64);
+        let find = |name| apr::symbol(name).ok_or("the server does not have it");
+        let (make, real) = (find("apr_array_make")?, find(NAME)?);
+        // SAFETY: they are APR's and httpd's functions, with a pool that lives, an array that nobody else knows, an expression of
+        // the core's, and a string of ours.
+        let (ours, most) = unsafe {
+            let make: extern "C" fn(u64, u64, u64) -> u64 = std::mem::transmute(make);
+            let real: extern "C" fn(u64, u64, u64, u64) -> i32 = std::mem::transmute(real);
+            let ours = make(head.pool, 4, 8);
+            (ours, real(real_regex, ours, prefix, upper))
+        };
+        let found = Head::read(frame, ours)?;
+        head.grow(frame, found.used.saturating_sub(head.used))?;
+        for at in 0..found.used {
+            // SAFETY: the core has made the array.
+            let name = match unsafe { read(found.elements + 8 * at) } {
+                0 if at < head.used => continue,
+                0 => 0,
+                // SAFETY: its strings end with zeros.
+                name => walled.copy(frame, head.pool, unsafe { apr::text(name) })?,
+            };
+            let to = head.elements.wrapping_add(8 * at);
+            walled.must_write(to, 8)?;
+            // SAFETY: the module may write there.
+            unsafe { (to as *mut u64).write(name) };
+        }
+        head.used = head.used.max(found.used);
+        head.write();
+        Ok(most as u32 as u64)
     })
 }

@@ -532,8 +532,8 @@ pub(crate) fn interface() -> &'static Interface {
         for name in crate::backends::BACKEND_FIELDS {
             file.calls.insert(name.0.to_owned(), Call::default());
         }
-        use crate::swaps::{SOCKET, SOURCE, TUNNEL};
-        for name in [REMOVAL, crate::score::LINE, SOCKET, SOURCE, TUNNEL] {
+        use crate::swaps::{MERGED, SOCKET, SOURCE, TUNNEL};
+        for name in [REMOVAL, crate::score::LINE, SOCKET, SOURCE, TUNNEL, MERGED] {
             file.calls.insert(name.to_owned(), Call::default());
         }
         // Memory that another module has of pools.

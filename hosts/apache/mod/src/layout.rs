@@ -72,6 +72,7 @@ places! {
     R_SERVER = "request_rec.server", 16;
     R_PROXYREQ = "request_rec.proxyreq", 60;
     R_TIME = "request_rec.request_time", 88;
+    R_PER_DIR_CONFIG = "request_rec.per_dir_config", 384;
     R_LOG = "request_rec.log", 400;
     R_PROTO_INPUT_FILTERS = "request_rec.proto_input_filters", 448;
     R_AGENT_ADDR = "request_rec.useragent_addr", 680;

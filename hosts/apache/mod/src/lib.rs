@@ -72,6 +72,7 @@ mod timed;
 mod turns;
 mod uris;
 mod varbuf;
+mod vectors;
 mod walled;
 mod warm;
 

@@ -71,7 +71,7 @@ kinds! {
     ConfigFile = b'C', One, "file of configuration";
     OwnLines = b'(', One, "file of configuration of the module's own";
     CoreLines = b'0', One, "file of configuration of the core's";
-    Vector = b'v', One, "vector of configurations";
+    Vector = b'v', Many, "vector of configurations";
     Lock = b'm', Many, "lock";
     GlobalLock = b'M', Many, "lock";
     Address = b'a', Many, "address";

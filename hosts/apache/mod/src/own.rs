@@ -26,7 +26,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
         addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, locks, own,
         pages, partners, patterns, pieces, pooled, pools, processes, relocatable, sections,
-        segments, shadows, sources, streams, timed, uris, varbuf,
+        segments, shadows, sources, streams, timed, uris, varbuf, vectors,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -42,7 +42,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_array_pstrcat, apr_tokenize_to_argv,
                 ap_list_provider_groups, ap_list_provider_names, apr_is_empty_array, ap_array_str_index, ap_array_str_contains,
-                ap_method_in_list;
+                ap_method_in_list, ap_regname;
             format: apr_pstrcat, apr_psprintf, apr_pvsprintf, apr_snprintf, ap_log_error_, ap_log_rerror_,
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
                 apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
@@ -61,6 +61,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             segments: apr_shm_create, apr_shm_attach, apr_shm_destroy;
             descriptors: sendmsg;
             errors: __errno_location;
+            vectors: apr_brigade_writev;
             locks: apr_thread_mutex_lock, apr_thread_mutex_trylock, apr_thread_mutex_unlock, apr_thread_mutex_destroy,
                 apr_global_mutex_lock, apr_global_mutex_trylock, apr_global_mutex_unlock, apr_global_mutex_destroy;
             shadows: ap_create_request_config, ap_rgetline_core;
@@ -68,7 +69,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             pieces: malloc, calloc, aligned_alloc, realloc, free;
             pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;
             streams: fclose, fread;
-            sections: ap_walk_config;
+            sections: ap_walk_config, ap_merge_per_dir_configs;
             sources: ap_pcfg_open_custom;
             pages: htmlCreatePushParserCtxt, htmlFreeParserCtxt, htmlParseChunk, xmlCtxtUseOptions;
             ldap: apr_ldap_init, apr_ldap_set_option, ldap_bind_s, ldap_compare_s, ldap_count_entries, ldap_first_entry, ldap_get_dn,

@@ -2,7 +2,7 @@
 
 use crate::apr;
 use crate::call::{self, mediate};
-use crate::frame::Root;
+use crate::frame::{Frame, Root};
 use crate::layout::{self, read};
 use crate::object::Kind;
 
@@ -38,5 +38,33 @@ pub(crate) extern "C" fn ap_walk_config(tree: u64, cmd: u64, vector: u64) -> u64
         let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
         // What it answers is a text of the core's, or of a module's, which the module reads.
         Ok(real(tree, cmd, vector))
+    })
+}
+
+/// A configuration that a module has made, or that a request of this call has.
+fn is_vector(frame: &Frame, at: u64) -> bool {
+    // SAFETY: it is a field of a request of the core's.
+    let of = |r: u64| unsafe { frame.walled.word(r + layout::R_PER_DIR_CONFIG) };
+    frame.requests().any(|r| of(r) == at) || call::has(frame, Kind::Vector, at)
+}
+
+/// The core calls functions of modules that merge what is theirs, each with what is in the module's place. Both configurations are in the
+/// core's memory, and what they have there was put there by the core. So is the result, which the module may give to a request
+/// (`swaps.rs`).
+pub(crate) extern "C" fn ap_merge_per_dir_configs(pool: u64, base: u64, new: u64) -> u64 {
+    const NAME: &str = "ap_merge_per_dir_configs";
+    mediate(|frame| {
+        frame.walled.pool(frame, pool)?;
+        if let Some(wrong) = [base, new].into_iter().find(|at| !is_vector(frame, *at)) {
+            return Err(format!(
+                "{NAME}: {wrong:#x} is no configuration of a section or of a request"
+            ));
+        }
+        let real = apr::symbol(NAME).ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with a pool that lives and configurations that the core has made.
+        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let made = real(pool, base, new);
+        frame.walled.know(frame, Some(pool), made, Kind::Vector)?;
+        Ok(made)
     })
 }

@@ -19,6 +19,8 @@ use std::sync::Mutex;
 pub(crate) const TUNNEL: &str = "request_rec.filters.connection";
 /// What it calls the right to give a connection another socket.
 pub(crate) const SOCKET: &str = "conn_rec.socket";
+/// What it calls the right to have a request use a configuration that the module has merged.
+pub(crate) const MERGED: &str = "request_rec.per_dir_config.merged";
 /// What it calls the right to have directives read from elsewhere.
 pub(crate) const SOURCE: &str = "cmd_parms.config_file";
 
@@ -33,6 +35,8 @@ pub(crate) enum Rule {
     Socket,
     /// A file of configuration that the module was given or has made.
     Source,
+    /// A configuration that the module has merged, or the one that was there when the word was granted.
+    Vector(u64),
 }
 
 /// A word that is granted.
@@ -49,6 +53,7 @@ pub(crate) struct Word {
 pub(crate) struct Swaps {
     filters: bool,
     sockets: bool,
+    vectors: bool,
     pub(crate) sources: bool,
     words: Mutex<Vec<Word>>,
     /// Files of configuration, with the pools that they live as long as.
@@ -60,6 +65,7 @@ impl Swaps {
         Swaps {
             filters: may(TUNNEL),
             sockets: may(SOCKET),
+            vectors: may(MERGED),
             sources: may(SOURCE),
             ..Swaps::default()
         }
@@ -100,6 +106,17 @@ impl Walled {
         };
         lock(&self.swaps.words).push(word);
         self.deeds.add(deeds::SWAPPED);
+    }
+
+    /// What a word of the core's has, as it was looked at last: another thread of the module may have written it since.
+    ///
+    /// # Safety
+    /// There is a word of the core's.
+    pub(crate) unsafe fn word(&self, at: u64) -> u64 {
+        let words = lock(&self.swaps.words);
+        let noted = words.iter().rfind(|word| word.at == at);
+        // SAFETY: by the caller; no module may write a word that is not noted.
+        noted.map_or_else(|| unsafe { read(at) }, |word| word.was)
     }
 
     /// The pool's words are gone.
@@ -145,6 +162,7 @@ impl Walled {
             Rule::Input(c) => value == of(c, layout::C_INPUT_FILTERS),
             Rule::Socket => self.knows(value, Kind::Socket),
             Rule::Source => self.knows(value, Kind::ConfigFile),
+            Rule::Vector(first) => value == first || self.knows(value, Kind::Vector),
         }
     }
 
@@ -197,6 +215,17 @@ impl Walled {
                         unsafe { self.note_word(start + place, rule, pool) };
                     }
                     return self.lend(frame, pool, start, FILTERS).is_ok();
+                }
+            }
+        }
+        if swaps.vectors {
+            for r in frame.requests() {
+                let place = r + layout::R_PER_DIR_CONFIG;
+                if at.wrapping_sub(place) < 8 {
+                    let pool = of(r + layout::R_POOL);
+                    // SAFETY: it is a field of the request.
+                    unsafe { self.note_word(place, Rule::Vector(of(place)), pool) };
+                    return self.lend(frame, pool, place, 8).is_ok();
                 }
             }
         }

@@ -4,12 +4,17 @@
 #include "http_protocol.h"
 #include "apr_strings.h"
 #include "apr_tables.h"
+#include "apr_buckets.h"
+#include "util_filter.h"
 
 static int reader(request_rec *r)
 {
     const char *what;
     apr_table_t *table;
-    apr_array_header_t *list;
+    apr_array_header_t *list, *names;
+    apr_bucket_brigade *bb;
+    struct iovec places[2] = { { " of two", 7 }, { " places", 7 } };
+    int n;
 
     if (!r->handler || strcmp(r->handler, "reader"))
         return DECLINED;
@@ -32,6 +37,15 @@ static int reader(request_rec *r)
                apr_table_get(r->headers_in, "x-asked"));
     ap_rprintf(r, "%d%d %d %d %d", ap_array_str_contains(list, "second"), ap_array_str_contains(list, "Second"), ap_array_str_index(list, "first", 0),
                ap_array_str_index(list, "first", 1), ap_array_str_index(list, "first", -1));
+    names = apr_array_make(r->pool, 1, sizeof(char *));
+    *(const char **)apr_array_push(names) = "whole";
+    n = ap_regname(ap_pregcomp(r->pool, "(?<first>a)(b)(?<third>c)", 0), names, "MATCH_", 1);
+    ap_rprintf(r, " %d %d", n, names->nelts);
+    for (n = 0; n < names->nelts; n++)
+        ap_rprintf(r, " %s", ((char **)names->elts)[n] ? ((char **)names->elts)[n] : "-");
+    bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_brigade_writev(bb, NULL, NULL, places, 2);
+    ap_pass_brigade(r->output_filters, bb);
     return OK;
 }
 

@@ -42,6 +42,21 @@ void forgeries(request_rec *r, const char *what)
     }
     if (!strcmp(what, "directive"))
         ap_check_cmd_context((cmd_parms *)forged, GLOBAL_ONLY);
+    if (!strcmp(what, "merge-forged"))
+        ap_merge_per_dir_configs(r->pool, r->per_dir_config, (ap_conf_vector_t *)forged);
+    if (!strcmp(what, "merge-onto"))
+        ap_merge_per_dir_configs(r->pool, (ap_conf_vector_t *)forged, r->per_dir_config);
+    if (!strcmp(what, "swap-configuration"))
+        r->per_dir_config = (ap_conf_vector_t *)forged;
+    if (!strcmp(what, "names-of-nothing"))
+        ap_regname((ap_regex_t *)forged, apr_array_make(r->pool, 1, sizeof(char *)), "", 0);
+    if (!strcmp(what, "names-elsewhere"))
+        ap_regname(ap_pregcomp(r->pool, "(?<name>a)", 0), (apr_array_header_t *)r->headers_in, "", 0);
+    if (!strcmp(what, "writev-nowhere")) {
+        apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+        struct iovec places[2] = { { "one", 3 }, { (void *)0x12345678, 100 } };
+        apr_brigade_writev(bb, NULL, NULL, places, 2);
+    }
     if (!strcmp(what, "directive-walk"))
         ap_walk_config((ap_directive_t *)forged, (cmd_parms *)forged, (ap_conf_vector_t *)forged);
     if (!strcmp(what, "directive-pool"))
