@@ -27,6 +27,8 @@ use mullion_apache::{Maker, Module, Outcome, Protection, complete, modules, tool
 use mullion_fetch::{Lock, fetch};
 use running::Server;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -52,7 +54,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 15] = [
+    let tests: [(&str, Test); 16] = [
         ("rows", |_| rows::each_structure_is_looked_at()),
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
             attacks::a_child_in_which_a_module_stays_stopped_is_replaced,
         ),
         ("reads", what_only_reads_is_part_of_a_module),
+        ("slow", a_client_that_is_too_slow_is_told_so),
         ("start", a_module_that_is_stopped_at_the_start_is_told_of),
         (
             "plain",
@@ -373,6 +376,32 @@ fn children(server: &Server) -> Vec<String> {
     pids.sort();
     pids.dedup();
     pids
+}
+
+/// `mod_reqtimeout` ends a request that does not come in time, and closes its connection.
+fn a_client_that_is_too_slow_is_told_so(place: &Place) {
+    let answers = [false, true].map(|is_walled| {
+        let module = match is_walled {
+            true => place.wall() + &place.walled("reqtimeout"),
+            false => place.stock("reqtimeout"),
+        };
+        let lines = format!(
+            "{}{module}RequestReadTimeout header=1\n",
+            place.stock("mime")
+        );
+        let server = Server::start(place, &lines, true);
+        let mut client = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+        let begun = b"GET /page.html HTTP/1.1\r\nHost: localhost\r\n";
+        client.write_all(begun).expect("it takes it");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("it closes");
+        assert_eq!(running::get(server.port, "/page.html", &[]).status, 200);
+        let log = server.log();
+        assert!(!log.contains("the wall stopped"), "{log}");
+        answer.lines().next().unwrap_or_default().to_owned()
+    });
+    assert_eq!(answers[0], answers[1]);
+    assert!(answers[0].contains("408"), "{answers:?}");
 }
 
 /// Functions of APR that only read: with them in itself, a module has what APR answers, and an address that leads nowhere ends
