@@ -1,5 +1,5 @@
 //! What a module passes to be read, as a copy. The kernel reads what is not the module's own memory. So an address that leads nowhere
-//! is an error of the call and no fault of the process, also where another thread changes what lies there.
+//! is an error of the call and no fault of the process.
 
 use crate::frame::Frame;
 use crate::walled::Answer;
