@@ -40,7 +40,7 @@ pub(crate) unsafe fn into(frame: &Frame, from: u64, to: *mut u8, bytes: usize) -
             unsafe { to.copy_from(from as *const u8, bytes) };
             Ok(())
         }
-        // SAFETY: by the caller.
+        // SAFETY: so many bytes can be written at the place, as this function's own condition has it.
         false => unsafe { kernel(from, to, bytes) },
     }
 }

@@ -115,7 +115,7 @@ impl Walled {
     pub(crate) unsafe fn word(&self, at: u64) -> u64 {
         let words = lock(&self.swaps.words);
         let noted = words.iter().rfind(|word| word.at == at);
-        // SAFETY: by the caller; no module may write a word that is not noted.
+        // SAFETY: there is a word of the core's, as this function's own condition has it; no module writes one that is not noted.
         noted.map_or_else(|| unsafe { read(at) }, |word| word.was)
     }
 
