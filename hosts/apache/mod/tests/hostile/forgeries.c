@@ -126,7 +126,7 @@ void crossed(request_rec *r, const char *what)
     if (!strcmp(what, "keys-as-filter")) {
         apr_dbm_t *file;
 
-        if (!apr_dbm_open(&file, r->args, APR_DBM_RWCREATE, APR_FPROT_OS_DEFAULT, r->pool))
+        if (!apr_dbm_open_ex(&file, "SDBM", r->args, APR_DBM_RWCREATE, APR_FPROT_OS_DEFAULT, r->pool))
             ap_remove_output_filter((ap_filter_t *)file);
     }
 }
