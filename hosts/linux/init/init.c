@@ -1,5 +1,6 @@
 /* The first program of a kernel under test: runs /script, a command a line, says what came of each, and ends the machine. */
 
+#include "parts.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +23,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-/* calls.c */
-void calls(const char *place, uint32_t seed, const char *numbers, int tells);
 
 static void done(const char *what, const char *with, int failed)
 {
@@ -102,7 +100,7 @@ static uint64_t now(void)
 }
 
 /* Words that compress to about half: text-like, and the same for the same seed. */
-static void pattern(uint8_t *page, size_t bytes, uint32_t seed)
+void pattern(uint8_t *page, size_t bytes, uint32_t seed)
 {
     static const char words[] = "of the wall that is in a pane and no other word to be had ";
 
@@ -475,6 +473,14 @@ static void run(char *line)
         shell(line + 6);
         return;
     }
+    /* A name, and the rest is a line. */
+    if (!strncmp(line, "serve ", 6)) {
+        first = line + 6 + strcspn(line + 6, " ");
+        if (*first)
+            *first++ = 0;
+        serve(line + 6, first);
+        return;
+    }
     command = strtok(line, " ");
     first = strtok(NULL, " ");
     second = strtok(NULL, " ");
@@ -499,6 +505,16 @@ static void run(char *line)
         calls(first, atoi(second), third, !strcmp(command, "tells"));
     else if (!strcmp(command, "net") && second)
         net(first, atoi(second));
+    else if (!strcmp(command, "pair") && third)
+        pairs(first, atoi(second), atoi(third), fourth ? atoi(fourth) : 0);
+    else if (!strcmp(command, "get") && second)
+        get(first, atoi(second));
+    else if (!strcmp(command, "bulk"))
+        bulk(atoi(first));
+    else if (!strcmp(command, "unserve"))
+        unserve();
+    else if (!strcmp(command, "poll"))
+        polls(first);
     else if (!strcmp(command, "list"))
         list(first);
     else if (!strcmp(command, "show"))

@@ -5,6 +5,9 @@
  * A packet is the driver's from the call of `ndo_start_xmit` until the driver frees it or hands it on, and nobody else's:
  * the kernel calls a function of ours, which lends the packet first. When the driver is ended, its devices drop packets at
  * once. A little later they go, and the driver's own packets are freed.
+ *
+ * A walled driver does not poll: the kernel's structures for that (`napi_struct`) would lie in memory that the driver may write.
+ * So its devices have no XDP, and nobody can switch on that packets are put together when they are received (GRO).
  */
 
 #include <linux/ethtool.h>
@@ -21,6 +24,8 @@ struct mullion_packet {
 	unsigned long skb_bytes;
 	unsigned long head;
 	unsigned long head_bytes;
+	/* Behind the bytes: what the kernel follows. */
+	unsigned long end;
 	/* Others have these bytes, too. */
 	unsigned long is_shared;
 };
@@ -30,6 +35,9 @@ struct mullion_fields {
 	unsigned long first;
 	unsigned long end;
 	unsigned long private;
+	/* The kernel's count of packets, which the driver adds to: where, and how many bytes. */
+	unsigned long counts;
+	unsigned long count_bytes;
 };
 
 /* What the library and this module tell each other. */
@@ -49,8 +57,9 @@ struct mullion_net {
 	void (*lend)(unsigned long domain, const struct mullion_packet *packet);
 	/* The packet is the kernel's again. 0: the module did not have it any more. */
 	int (*back)(unsigned long domain, unsigned long skb);
-	/* The device at this address is registered. */
+	/* The device at this address is registered; its counts have gone, and it goes next. */
 	void (*device)(unsigned long domain, unsigned long start);
+	void (*gone)(unsigned long domain, unsigned long start);
 	/* What the module has left in this task: how much, and an end to it if there is more. */
 	unsigned long (*marks)(unsigned long domain);
 	void (*leaves)(unsigned long domain, unsigned long before);
@@ -61,7 +70,10 @@ struct watched {
 	struct list_head all;
 	struct net_device *dev;
 	unsigned long domain;
+	/* It is registered. */
+	bool is_in;
 	const struct net_device_ops *own;
+	void (*destructor)(struct net_device *dev);
 	struct net_device_ops ops;
 	struct rcu_head late;
 };
@@ -76,6 +88,7 @@ static void look(struct sk_buff *skb, struct mullion_packet *packet)
 	packet->skb_bytes = sizeof(*skb);
 	packet->head = (unsigned long)skb->head;
 	packet->head_bytes = skb_end_offset(skb) + sizeof(struct skb_shared_info);
+	packet->end = (unsigned long)skb_end_pointer(skb);
 	packet->is_shared = skb_cloned(skb) || skb_shared(skb);
 }
 
@@ -85,7 +98,7 @@ static int is_device(unsigned long domain, struct net_device *dev)
 
 	list_for_each_entry(watched, &devices, all)
 		if (watched->dev == dev)
-			return watched->domain == domain;
+			return watched->is_in && watched->domain == domain;
 	return 0;
 }
 
@@ -98,8 +111,7 @@ static int is_of(unsigned long domain, const void *what, unsigned long bytes)
 static int fits(unsigned long domain, struct net_device *dev)
 {
 	return is_of(domain, dev->netdev_ops, sizeof(*dev->netdev_ops)) &&
-	       (!dev->ethtool_ops || is_of(domain, dev->ethtool_ops, sizeof(*dev->ethtool_ops))) &&
-	       (!dev->rtnl_link_ops || is_of(domain, dev->rtnl_link_ops, sizeof(*dev->rtnl_link_ops)));
+	       (!dev->ethtool_ops || is_of(domain, dev->ethtool_ops, sizeof(*dev->ethtool_ops)));
 }
 
 static void fields(struct net_device *dev, struct mullion_fields *fields)
@@ -107,6 +119,10 @@ static void fields(struct net_device *dev, struct mullion_fields *fields)
 	fields->first = (unsigned long)&dev->mtu;
 	fields->end = (unsigned long)(&dev->stats + 1);
 	fields->private = (unsigned long)netdev_priv(dev);
+	fields->counts = (unsigned long)this_cpu_ptr(dev->tstats);
+	fields->count_bytes = dev->pcpu_stat_type == NETDEV_PCPU_STAT_LSTATS ? sizeof(*dev->lstats) :
+			      dev->pcpu_stat_type == NETDEV_PCPU_STAT_TSTATS ? sizeof(*dev->tstats) :
+			      dev->pcpu_stat_type == NETDEV_PCPU_STAT_DSTATS ? sizeof(*dev->dstats) : 0;
 }
 
 static void free_packet(struct sk_buff *skb)
@@ -142,24 +158,76 @@ static netdev_tx_t xmit(struct sk_buff *skb, struct net_device *dev)
 	/* A driver that is busy has left the packet to us. What it has freed, or keeps, is no packet of ours. */
 	if (result == NETDEV_TX_BUSY && mullion_net.back(domain, (unsigned long)skb))
 		return NETDEV_TX_BUSY;
-	return NETDEV_TX_OK;
+	/* It was taken, and not sent. */
+	return result == NET_XMIT_DROP || result == NET_XMIT_CN ? result : NETDEV_TX_OK;
+}
+
+static struct watched *find(const struct net_device *dev)
+{
+	struct watched *watched;
+
+	list_for_each_entry(watched, &devices, all)
+		if (watched->dev == dev)
+			return watched;
+	return NULL;
+}
+
+/* The kernel follows it: a device of the same driver. */
+static struct net_device *get_peer_dev(struct net_device *dev)
+{
+	struct watched *watched = find(dev);
+	struct net_device *peer = watched ? watched->own->ndo_get_peer_dev(dev) : NULL;
+
+	return peer && is_device(watched->domain, peer) ? peer : NULL;
+}
+
+/* The kernel has freed the counts, and frees the device next. */
+static void destruct(struct net_device *dev)
+{
+	struct watched *watched = find(dev);
+
+	if (!watched)
+		return;
+	mullion_net.gone(watched->domain, (unsigned long)dev);
+	if (watched->destructor)
+		watched->destructor(dev);
+	list_del(&watched->all);
+	kfree_rcu(watched, late);
 }
 
 static void watch(struct net_device *dev)
 {
 	const struct net_device_ops *ops = dev->netdev_ops;
 	unsigned long domain = mullion_net.owner ? mullion_net.owner((unsigned long)ops, sizeof(*ops)) : 0;
-	struct watched *watched;
+	struct watched *watched = find(dev);
 
-	if (!domain)
+	/* It comes from another name space. */
+	if (watched && ops == watched->own) {
+		watched->is_in = true;
+		dev->netdev_ops = &watched->ops;
+	}
+	if (!domain || watched)
 		return;
 	watched = kzalloc(sizeof(*watched), GFP_KERNEL | __GFP_NOFAIL);
 	watched->dev = dev;
 	watched->domain = domain;
+	watched->is_in = true;
 	watched->own = dev->netdev_ops;
 	watched->ops = *dev->netdev_ops;
 	if (watched->own->ndo_start_xmit)
 		watched->ops.ndo_start_xmit = xmit;
+	if (watched->own->ndo_get_peer_dev)
+		watched->ops.ndo_get_peer_dev = get_peer_dev;
+	/* These would hand pointers to the kernel, or buffers to the driver. */
+	watched->ops.ndo_get_xmit_slave = NULL;
+	watched->ops.ndo_sk_get_lower_dev = NULL;
+	watched->ops.ndo_xdp_get_xmit_slave = NULL;
+	watched->ops.ndo_dfwd_add_station = NULL;
+	watched->ops.ndo_bpf = NULL;
+	watched->ops.ndo_xdp_xmit = NULL;
+	dev->hw_features &= ~NETIF_F_GRO;
+	watched->destructor = dev->priv_destructor;
+	dev->priv_destructor = destruct;
 	list_add(&watched->all, &devices);
 	dev->netdev_ops = &watched->ops;
 	mullion_net.device(domain, (unsigned long)dev);
@@ -168,16 +236,13 @@ static void watch(struct net_device *dev)
 /* Nobody sends by it any more, and its functions are called once more. */
 static void unwatch(struct net_device *dev)
 {
-	struct watched *watched, *next;
+	struct watched *watched = find(dev);
 
-	list_for_each_entry_safe(watched, next, &devices, all) {
-		if (watched->dev != dev)
-			continue;
-		if (dev->netdev_ops == &watched->ops)
-			dev->netdev_ops = watched->own;
-		list_del(&watched->all);
-		kfree_rcu(watched, late);
-	}
+	if (!watched)
+		return;
+	watched->is_in = false;
+	if (dev->netdev_ops == &watched->ops)
+		dev->netdev_ops = watched->own;
 }
 
 static int changed(struct notifier_block *block, unsigned long event, void *what)
@@ -206,7 +271,7 @@ static void kill(unsigned long domain)
 		dev->netdev_ops = &dead_ops;
 		dev->ethtool_ops = &dead_ethtool;
 		dev->rtnl_link_ops = NULL;
-		dev->priv_destructor = NULL;
+		watched->destructor = NULL;
 		dev->needs_free_netdev = true;
 		if (dev->header_ops && mullion_net.owner((unsigned long)dev->header_ops, sizeof(*dev->header_ops)))
 			dev->header_ops = NULL;

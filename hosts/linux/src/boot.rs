@@ -13,8 +13,15 @@ use std::time::{Duration, Instant};
 
 /// The first program, built as `hosts/linux/init/init.c` says.
 const INIT: &str = include_str!("../init/init.c");
-/// Its calls that a seed chooses.
-const CALLS: &str = include_str!("../init/calls.c");
+/// Its parts.
+const PARTS: [(&str, &str); 4] = [
+    ("parts.h", include_str!("../init/parts.h")),
+    ("calls.c", include_str!("../init/calls.c")),
+    ("pairs.c", include_str!("../init/pairs.c")),
+    ("loads.c", include_str!("../init/loads.c")),
+];
+
+const SAMPLES: &str = include_str!("../samples/samples.c");
 
 /// After which a machine is stopped that does not end by itself: a hundred times what it needs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -36,6 +43,8 @@ pub struct Boot {
     pub busy: Option<Duration>,
     /// In MiB; none: 96.
     pub memory: Option<u32>,
+    /// A file for where the kernel was, a thousand times a second of its time.
+    pub samples: Option<PathBuf>,
 }
 
 impl Boot {
@@ -54,7 +63,16 @@ impl Boot {
         let mut to = fs::File::create(&initial).map_err(at(&initial))?;
         archive(&files, &mut to)?;
         let kernel = built.kernel();
-        let mut command = Command::new(&kernel);
+        let mut command = match &self.samples {
+            None => Command::new(&kernel),
+            Some(to) => {
+                let program = work.path().join("samples");
+                compile_sampler(work.path(), &program)?;
+                let mut command = Command::new(program);
+                command.arg(to).arg(&kernel);
+                command
+            }
+        };
         let option = |name: &str, path: &Path| {
             let mut option = OsString::from(name);
             option.push(path);
@@ -137,14 +155,35 @@ fn first_program(folder: &Path) -> Result<PathBuf, Setup> {
     Ok(program)
 }
 
+/// What runs the kernel, and looks where it is.
+fn compile_sampler(folder: &Path, program: &Path) -> Result<(), Setup> {
+    let source = folder.join("samples.c");
+    fs::write(&source, SAMPLES).map_err(at(&source))?;
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-Wall", "-o"]).arg(program).arg(&source);
+    let output = gcc.output().map_err(at(&source))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(Setup::Build(
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )),
+    }
+}
+
 fn compile_first(folder: &Path) -> Result<PathBuf, Setup> {
     let (source, program) = (folder.join("init.c"), folder.join("init"));
     fs::write(&source, INIT).map_err(at(&source))?;
-    let calls = folder.join("calls.c");
-    fs::write(&calls, CALLS).map_err(at(&calls))?;
     let mut gcc = Command::new("gcc");
     gcc.args(["-static", "-O1", "-Wall", "-o"]).arg(&program);
-    let output = gcc.arg(&source).arg(&calls).output().map_err(at(&source))?;
+    gcc.arg(&source);
+    for (name, text) in PARTS {
+        let part = folder.join(name);
+        fs::write(&part, text).map_err(at(&part))?;
+        if name.ends_with(".c") {
+            gcc.arg(&part);
+        }
+    }
+    let output = gcc.output().map_err(at(&source))?;
     match output.status.success() {
         true => Ok(program),
         false => {

@@ -22,6 +22,7 @@ mod prototypes;
 mod report;
 mod row;
 mod search;
+mod shares;
 mod stand;
 mod subject;
 mod trial;

@@ -44,6 +44,8 @@ pub struct Work {
     pub busy: Option<Duration>,
     /// In MiB; none: 96.
     pub memory: Option<u32>,
+    /// A file for where the kernel was, a thousand times a second of its time.
+    pub samples: Option<PathBuf>,
 }
 
 impl<'b> Machine<'b> {
@@ -171,7 +173,7 @@ impl<'b> Machine<'b> {
             files.extend(own.filter(|own| own.is_file()).map(|own| (name, own)));
         }
         if matches!(instead, Instead::Walled(..)) {
-            let first = ["recover", "later", "tree", "net", "block", "live"]
+            let first = ["recover", "later", "tree", "net", "link", "block", "live"]
                 .map(|one| format!("insmod mullion_{one}\n"));
             script.insert_str(0, &first.concat());
         }
@@ -188,6 +190,7 @@ impl<'b> Machine<'b> {
             patience: work.patience,
             busy: work.busy,
             memory: work.memory,
+            samples: work.samples.clone(),
         };
         boot.run(self.built)
     }

@@ -16,7 +16,7 @@ use std::process::Command;
 pub(crate) const COMPILE: &str = "--as-compiler";
 
 /// Headers that are found before the kernel's own with these names.
-const HEADERS: [(&str, &str); 5] = [
+const HEADERS: [(&str, &str); 6] = [
     ("asm/bitops.h", include_str!("../include/asm/bitops.h")),
     (
         "asm/thread_info.h",
@@ -33,6 +33,10 @@ const HEADERS: [(&str, &str); 5] = [
     (
         "linux/uaccess.h",
         include_str!("../include/linux/uaccess.h"),
+    ),
+    (
+        "net/net_namespace.h",
+        include_str!("../include/net/net_namespace.h"),
     ),
 ];
 
@@ -91,7 +95,7 @@ impl<'b> Maker<'b> {
     /// Files cannot be written.
     pub fn new(built: &'b Built, folder: &Path) -> Result<Maker<'b>, Setup> {
         let headers = folder.join("include");
-        for part in ["asm", "linux"] {
+        for part in ["asm", "linux", "net"] {
             let part = headers.join(part);
             fs::create_dir_all(&part).map_err(at(&part))?;
         }

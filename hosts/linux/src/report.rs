@@ -1,13 +1,16 @@
-//! Workloads on ext2: the processor time of the whole machine, plain and with the file system behind its wall, in turns.
+//! Workloads on ext2 and over a pair of network devices: the processor time of the whole machine, plain and with both modules behind
+//! their walls, in turns. One more run of each counts calls and memory, and is not timed.
 //!
 //! Programs are the host's: the machine sees the host's files, and cannot write them. What is written lies on ext2.
 
 use crate::kernel::{Setup, at};
 use crate::machine::{Instead, Machine, Work};
 use crate::modules::Protection;
+use crate::shares::shares;
 use mullion_fetch::{Lock, fetch};
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -17,7 +20,7 @@ const SOURCES: &str = include_str!("../../../sysroot/sources.toml");
 const DISK: u64 = 96 << 20;
 
 /// A workload: its name, and the first program's words.
-const WORKS: [(&str, &str); 5] = [
+const WORKS: [(&str, &str); 7] = [
     (
         "configure, build",
         "shell cp -r /mnt/zlib work && cd work && ./configure --static > log && make -s libz.a >> log 2>&1 && rm -r /mnt/work\n",
@@ -35,11 +38,39 @@ const WORKS: [(&str, &str); 5] = [
         "shell for n in 1 2 3; do dd if=/dev/zero of=big bs=64k count=320 conv=fsync 2>&1 && dd if=big of=/dev/null bs=4k 2>&1; done > log; rm big\n",
     ),
     ("files", "tree /mnt/files 60\nmore /mnt/files\n"),
+    // The server lies on ext2, and so do its programs; who asks is on the other end.
+    (
+        "web server, CGI",
+        "serve one exec apache2 -f /mnt/web/httpd.conf -DFOREGROUND\nget /data 140\nget /cgi/env 65\nunserve one\n",
+    ),
+    ("TCP, 400 MiB", "serve one\nbulk 400\nunserve one\n"),
 ];
 
 const BEGIN: &str = "mount hostfs none /host\nmount devtmpfs none /host/dev\nmount ext2 /dev/ubda /host/mnt\n\
      mount ext2 /dev/ubda /mnt\n";
 const END: &str = "umount /mnt\numount /host/mnt\n";
+
+/// Mondrix's figures for what is nearest to a row: the slowdown (Table 5), cross-domain calls in millions (Table 6), and the reduction of
+/// free memory (Table 7), in percent.
+const MONDRIX: [(&str, &str, f64, f64, f64); 4] = [
+    ("configure, build", "config-xemacs", 4.4, 3.29, 10.2),
+    ("find, grep", "find", 3.3, 2.74, 7.8),
+    ("SQLite", "MySQL", 9.6, 0.12, 1.6),
+    ("web server, CGI", "thttpd", 14.8, 0.15, 1.1),
+];
+
+/// The server's configuration: each child answers one request at a time, and a program is started for each that is dynamic.
+const SERVER: &str = "ServerRoot /mnt/web\nDefaultRuntimeDir /mnt/web\nPidFile /mnt/web/pid\nErrorLog /mnt/web/errors\n\
+    ServerName there\nListen 80\nUser nobody\nGroup nogroup\nDocumentRoot /mnt/web/files\n\
+    LoadModule mpm_prefork_module /usr/lib/apache2/modules/mod_mpm_prefork.so\n\
+    LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n\
+    LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\n\
+    StartServers 4\nMinSpareServers 1\nMaxSpareServers 8\n\
+    <Directory /mnt/web/files/cgi>\nOptions +ExecCGI\nSetHandler cgi-script\n</Directory>\n";
+
+/// Like Mondrix's: a script that runs several programs.
+const PROGRAM: &str =
+    "#!/bin/sh\necho Content-Type: text/plain\necho\nenv | sort\nuname -s\nid -u\n";
 
 /// Runs all of them so many times, and says the least times.
 ///
@@ -54,10 +85,14 @@ pub fn report(
 ) -> Result<(), Setup> {
     let work = tempfile::tempdir_in(folder).map_err(at(folder))?;
     let disk = filled_disk(work.path())?;
-    let modules = vec!["ext2".to_owned()];
-    let (stores, both) = (work.path().join("stores"), work.path().join("both"));
+    let modules = MODULES.map(str::to_owned);
+    let place = |name: &str| work.path().join(name);
+    let (stores, both, counting) = (place("stores"), place("both"), place("counting"));
     machine.wall(&modules, Protection::Write, &stores, &mut |_| None)?;
     machine.wall(&modules, Protection::ReadWrite, &both, &mut |_| None)?;
+    machine.wall(&modules, Protection::ReadWrite, &counting, &mut |_| None)?;
+    let asks = counting.join("counted");
+    fs::write(&asks, "").map_err(at(&asks))?;
     let ways = [
         Instead::Nothing,
         Instead::Walled(&stores, library),
@@ -70,14 +105,12 @@ pub fn report(
     let (mut products, mut counted) = ([1.0f64; 2], 0);
     let nothing = ("boot, mount", "");
     let mut idle = [Duration::ZERO; 3];
-    let mut said = String::new();
     for (name, script) in [nothing].iter().chain(&WORKS) {
         let mut best = [Duration::MAX; 3];
         for _ in 0..runs {
             for (way, best) in ways.iter().zip(&mut best) {
-                let one = run(machine, &disk, work.path(), script, *way)?;
+                let one = run(machine, &disk, work.path(), (script, None), *way)?;
                 *best = one.0.min(*best);
-                said = one.1;
             }
         }
         if script.is_empty() {
@@ -101,10 +134,15 @@ pub fn report(
             counted += 1;
             products = [products[0] * ratios[0], products[1] * ratios[1]];
         }
-        let counts = said.lines().filter(|line| line.contains("checked calls"));
-        for line in counts {
-            let _ = writeln!(text, "  {}", line.trim_start_matches("mullion: "));
+        let counts = [script, COSTS].concat();
+        let way = Instead::Walled(&counting, library);
+        let (_, said) = run(machine, &disk, work.path(), (&counts, None), way)?;
+        let to = work.path().join("samples");
+        run(machine, &disk, work.path(), (script, Some(&to)), ways[2])?;
+        for line in costs(name, ratios, &said) {
+            let _ = writeln!(text, "  {line}");
         }
+        let _ = writeln!(text, "  {}", shares(&to, library)?);
         say(&std::mem::take(&mut text));
     }
     let mean = products.map(|product| product.powf(1.0 / f64::from(counted)));
@@ -117,22 +155,49 @@ pub fn report(
     Ok(())
 }
 
+/// What is walled.
+const MODULES: [&str; 2] = ["ext2", "veth"];
+
+/// Asks the wall's library.
+const COSTS: &str = "set /proc/mullion costs\n";
+
+/// What a row's run that counts has said, beside the paper's figures.
+fn costs(row: &str, ratios: [f64; 2], said: &str) -> Vec<String> {
+    let all = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("mullion: "));
+    let last = all.clone().rfind(|line| line.contains("checked calls"));
+    let mut lines: Vec<String> = all
+        .filter_map(|line| line.strip_prefix("costs: "))
+        .chain(last)
+        .map(str::to_owned)
+        .collect();
+    if let Some((_, name, slower, calls, memory)) = MONDRIX.iter().find(|one| one.0 == row) {
+        let ours = (ratios[1] - 1.0) * 100.0;
+        lines.push(format!(
+            "Mondrix, {name}: {slower} % slower (here {ours:.1} %), {calls} million calls, {memory} % of free memory"
+        ));
+    }
+    lines
+}
+
 /// The processor time of a boot with this work, and what it said.
 fn run(
     machine: &Machine<'_>,
     full: &Path,
     folder: &Path,
-    script: &str,
+    (script, samples): (&str, Option<&Path>),
     way: Instead<'_>,
 ) -> Result<(Duration, String), Setup> {
     let disk = folder.join("disk");
     fs::copy(full, &disk).map_err(at(full))?;
     let what = Work {
-        modules: vec!["ext2".to_owned()],
-        script: [BEGIN, script, END, "rmmod ext2\n"].concat(),
+        modules: MODULES.map(str::to_owned).into(),
+        script: [BEGIN, script, END, "rmmod ext2\nrmmod veth\n"].concat(),
         disks: vec![disk],
         patience: Some(Duration::from_secs(600)),
         memory: Some(256),
+        samples: samples.map(Path::to_path_buf),
         ..Work::default()
     };
     let before = of_children();
@@ -144,7 +209,10 @@ fn run(
         && said.matches("init: shell: status 0,").count() == shells
         && said.matches(" files, 0 failed, 0 wrong").count() == files
         && said.matches("init: more /mnt/files: 0 failed").count() == files
-        && said.contains("init: rmmod ext2: done");
+        && said.matches(" good, 0 failed, ").count() == script.matches("get ").count()
+        && said.matches(" MiB, all, ").count() == script.matches("bulk ").count()
+        && said.contains("init: rmmod ext2: done")
+        && said.contains("init: rmmod veth: done");
     match is_right {
         true => Ok((took, said)),
         false => Err(Setup::Build(said)),
@@ -169,6 +237,7 @@ fn filled_disk(folder: &Path) -> Result<PathBuf, Setup> {
     copy(Path::new("/usr/include/linux"), &tree.join("tree"))?;
     let statements = tree.join("test.sql");
     fs::write(&statements, sql()).map_err(at(&statements))?;
+    server(&tree.join("web"))?;
     let disk = folder.join("full");
     let file = fs::File::create(&disk).map_err(at(&disk))?;
     file.set_len(DISK).map_err(at(&disk))?;
@@ -181,6 +250,23 @@ fn filled_disk(folder: &Path) -> Result<PathBuf, Setup> {
         true => Ok(disk),
         false => Err(Setup::Build("mke2fs fails".into())),
     }
+}
+
+/// A web server's folder: 16 KiB to be sent, and a program to be run.
+fn server(folder: &Path) -> Result<(), Setup> {
+    let programs = folder.join("files/cgi");
+    fs::create_dir_all(&programs).map_err(at(&programs))?;
+    let program = programs.join("env");
+    let files = [
+        (folder.join("httpd.conf"), SERVER.to_owned()),
+        (folder.join("files/data"), "a line of data\n".repeat(1100)),
+        (program.clone(), PROGRAM.to_owned()),
+    ];
+    for (place, text) in files {
+        fs::write(&place, text).map_err(at(&place))?;
+    }
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&program, mode).map_err(at(&program))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Setup> {

@@ -24,14 +24,16 @@ pub fn stand(maker: &Maker<'_>, module: &Module, file: &File) -> Result<String, 
     Ok(text(&module.name, &exports))
 }
 
-/// The modules for recovery, for timers and the like, for trees, for questions, for networks and disks, and for calls of libraries, and their sources.
-pub(crate) const ORDINARY: [(&str, &str); 7] = [
+/// The modules for recovery, for timers and the like, for trees, for questions, for networks, their kinds and disks, and for calls of libraries, and their
+/// sources.
+pub(crate) const ORDINARY: [(&str, &str); 8] = [
     (
         "mullion_recover",
         include_str!("../patch/mullion_recover.c"),
     ),
     ("mullion_block", include_str!("../patch/mullion_block.c")),
     ("mullion_later", include_str!("../patch/mullion_later.c")),
+    ("mullion_link", include_str!("../patch/mullion_link.c")),
     ("mullion_live", include_str!("../patch/mullion_live.c")),
     ("mullion_net", include_str!("../patch/mullion_net.c")),
     ("mullion_tree", include_str!("../patch/mullion_tree.c")),

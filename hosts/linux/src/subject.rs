@@ -39,7 +39,7 @@ pub enum Form {
 const TWO: &[&str] = &["disk", "other"];
 
 /// All of them.
-pub static SUBJECTS: [Subject; 7] = [
+pub static SUBJECTS: [Subject; 8] = [
     Subject {
         module: "ext2",
         folder: "fs/ext2",
@@ -98,6 +98,14 @@ pub static SUBJECTS: [Subject; 7] = [
         script: "tree /dev 4\nnet dummy0 60\nlook /dev 4\nrest more\nnet dummy0 9\nrmmod dummy\nlook /dev 4\n",
     },
     Subject {
+        module: "veth",
+        folder: "drivers/net",
+        loaded: &["veth"],
+        form: Form::Ext2,
+        disks: &[],
+        script: "tree /dev 4\npair one 12 2 1\nlook /dev 4\nrest more\npair two 6 1\nrmmod veth\nlook /dev 4\n",
+    },
+    Subject {
         module: "brd",
         folder: "drivers/block",
         loaded: &["brd"],
@@ -122,7 +130,7 @@ impl Subject {
 
     /// Whether no result of a module without disks is wrong. A result that is missing is not wrong.
     pub(crate) fn is_right(&self, said: &str) -> bool {
-        let results = ["init: hash ", "init: check ", "init: net "];
+        let results = ["init: hash ", "init: check ", "init: net ", "init: pair "];
         let mut lines = said
             .lines()
             .filter(|line| results.iter().any(|one| line.starts_with(one)));

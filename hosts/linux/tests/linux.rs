@@ -11,6 +11,8 @@ mod fat;
 mod images;
 #[path = "parts/networks.rs"]
 mod networks;
+#[path = "parts/pairs.rs"]
+mod pairs;
 #[path = "parts/search.rs"]
 mod search;
 
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
     let only = std::env::args()
         .nth(1)
         .filter(|word| !word.starts_with('-'));
-    let parts: [Part<'_>; 9] = [
+    let parts: [Part<'_>; 10] = [
         ("compressors", &|| compressors(&built, scratch.path())),
         ("modules", &|| modules(&machine, scratch.path())),
         ("images", &|| images::run(&machine, scratch.path())),
@@ -71,6 +73,9 @@ fn main() -> ExitCode {
         ("disks", &|| disks::run(&machine, scratch.path())),
         ("networks", &|| {
             networks::run(&built, &machine, &made, scratch.path());
+        }),
+        ("pairs", &|| {
+            pairs::run(&machine, &scratch.path().join("pairs"))
         }),
         ("search", &|| search::run(&machine, scratch.path())),
         ("all", &|| {
@@ -650,7 +655,7 @@ fn every_module_is_loaded_in_one_boot(machine: &Machine<'_>, folder: &Path) {
     };
     let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut |_| None);
     let walled = walled.expect("modules").len();
-    assert!(walled >= 66, "{walled}");
+    assert!(walled >= 67, "{walled}");
     let said = machine.boot(&work, Instead::Walled(folder, &library()));
     let said = said.expect("a boot");
     let loaded = |name: &String| said.contains(&format!("init: insmod {name}: done"));

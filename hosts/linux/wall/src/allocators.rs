@@ -9,9 +9,11 @@
 
 use crate::journal::{self, SILENT, Thing};
 use crate::later::{self, Later};
+use crate::links::{self, Link};
 use crate::trees::{self, Tree};
-use crate::{WALL, disks, packets, returns, rights};
+use crate::{WALL, costs, disks, packets, returns, rights};
 use mullion_word::runtime::{caller, refuse};
+use mullion_word_table::Access;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Some of the kernel's functions have arguments on the stack.
@@ -41,7 +43,7 @@ impl Mediated {
     pub(crate) fn looks(&self) -> bool {
         matches!(
             self.how,
-            How::GivesPacket(_) | How::Later(_) | How::Tree(_) | How::FreesPages
+            How::GivesPacket(_) | How::Later(_) | How::Tree(_) | How::Link(_) | How::FreesPages
         )
     }
 }
@@ -354,6 +356,60 @@ fn gives_packet(name: &str, real: &AtomicUsize, at: usize, arguments: Arguments)
     call(real, arguments)
 }
 
+/// The packet goes to another device of the module's. It is still the caller's if the result is 0.
+fn forwards_packet(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let packet = arguments[1];
+    let Some(domain) = caller().filter(|domain| packets::is_its(domain, packet)) else {
+        refuse(format!("{name}: {packet:#x} is not lent to the module"));
+        return 0;
+    };
+    let result = call(real, arguments);
+    match result as u32 {
+        0 => packets::renews(&domain, packet),
+        _ => drop(packets::gives(&domain, packet)),
+    }
+    result
+}
+
+/// The packet's bytes may lie elsewhere then.
+fn changes_packet(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let packet = arguments[0];
+    let Some(domain) = caller().filter(|domain| packets::is_its(domain, packet)) else {
+        refuse(format!("{name}: {packet:#x} is not lent to the module"));
+        return 0;
+    };
+    let result = call(real, arguments);
+    packets::renews(&domain, packet);
+    result
+}
+
+/// Bytes of a device's address, which has 32: from where, and how many.
+fn sets_address(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let [_, offset, _, bytes, ..] = arguments;
+    let end = u64::from(offset as u32).checked_add(bytes);
+    if end.is_none_or(|end| end > 32) {
+        refuse(format!("{name}: no address has so many bytes"));
+        return 0;
+    }
+    call(real, arguments)
+}
+
+/// A text of 32 bytes where the first argument's pointer leads, which the module may write. It gets as much further.
+fn writes_text(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let may = |to, bytes| {
+        caller().is_some_and(|domain| domain.view().allows(to, bytes, Access::WRITE))
+    };
+    let to = may(arguments[0], 8).then(|| {
+        // SAFETY: the module may write this word, so memory is there.
+        unsafe { (arguments[0] as *const u64).read_volatile() }
+    });
+    if !to.is_some_and(|to| may(to, 32)) {
+        refuse(format!("{name}: {to:#x?} is not the module's to write"));
+        return 0;
+    }
+    call(real, arguments)
+}
+
 /// How a function says that something is had.
 #[derive(Clone, Copy)]
 enum By {
@@ -389,6 +445,11 @@ enum How {
     Leaves(Thing),
     TakesPacket,
     GivesPacket(usize),
+    ForwardsPacket,
+    ChangesPacket,
+    SetsAddress,
+    WritesText,
+    Link(Link),
     Later(Later),
     Tree(Tree),
     GivesPages,
@@ -399,6 +460,7 @@ enum How {
 }
 
 fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    costs::calls();
     match how {
         How::Gives => gives(real, arguments),
         How::Frees(at) => frees(name, real, at, arguments),
@@ -421,6 +483,11 @@ fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: Arguments) -> u6
         How::Leaves(thing) => leaves(name, real, thing, arguments),
         How::TakesPacket => takes_packet(real, arguments),
         How::GivesPacket(at) => gives_packet(name, real, at, arguments),
+        How::ForwardsPacket => forwards_packet(name, real, arguments),
+        How::ChangesPacket => changes_packet(name, real, arguments),
+        How::SetsAddress => sets_address(name, real, arguments),
+        How::WritesText => writes_text(name, real, arguments),
+        How::Link(what) => links::mediate(name, what, arguments),
         How::Later(what) => later::mediate(name, what, arguments),
         How::Tree(what) => trees::mediate(name, what, arguments),
         How::GivesPages => gives_pages(real, arguments),
@@ -445,6 +512,8 @@ macro_rules! mediated {
             use crate::journal::Thing::*;
             #[allow(unused_imports)]
             use crate::later::Later as L;
+            #[allow(unused_imports)]
+            use crate::links::Link as K;
             #[allow(unused_imports)]
             use crate::trees::Tree as T;
             use std::sync::atomic::AtomicUsize;
@@ -573,10 +642,22 @@ mediated! {
     "free_netdev" free_netdev GivesBack(Device, 0),
     "register_netdevice" register_netdevice HandsOver(Device),
     "register_netdev" register_netdev HandsOver(Device),
-    "rtnl_link_register" link_register Takes(Link, IfZero),
-    "__rtnl_link_register" link_register_locked Takes(Link, IfZero),
-    "rtnl_link_unregister" link_unregister GivesBack(Link, 0),
-    "__rtnl_link_unregister" link_unregister_locked GivesBack(Link, 0),
+    "rtnl_link_register" link_register How::Link(K::Add),
+    "__rtnl_link_register" link_register_locked How::Link(K::AddLocked),
+    "rtnl_link_unregister" link_unregister How::Link(K::Remove),
+    "__rtnl_link_unregister" link_unregister_locked How::Link(K::RemoveLocked),
+    "rtnl_nla_parse_ifinfomsg" link_parse How::Link(K::Parse),
+    "rtnl_link_get_net" link_net How::Link(K::FindNet),
+    "rtnl_create_link" link_create How::Link(K::Create),
+    "rtnl_configure_link" link_configure How::Link(K::Configure),
+    "nla_strscpy" attribute_text How::Link(K::CopyText),
+    "unregister_netdevice_queue" unregister_netdevice How::Link(K::Unregister),
+    "mullion_put_net" put_net GivesBack(Net, 0),
+    "dev_addr_mod" dev_addr_mod SetsAddress,
+    "ethtool_sprintf" ethtool_text WritesText,
+    "__dev_forward_skb" dev_forward ForwardsPacket,
+    "__pskb_pull_tail" pull_tail ChangesPacket,
+    "pskb_expand_head" expand_head ChangesPacket,
     "rtnl_lock" rtnl_lock Enters(Networks),
     "rtnl_unlock" rtnl_unlock Leaves(Networks),
     "__alloc_skb" alloc_skb TakesPacket,

@@ -78,7 +78,7 @@ extern "C" fn lend(number: c_ulong, request: c_ulong, pieces: *const Piece, coun
         let pieces = pieces
             .iter()
             .map(|one| (one.start, one.bytes, one.write != 0));
-        packets::lend_pieces(&domain, Lent::Request, request, pieces);
+        packets::lend_pieces(&domain, Lent::Request, (request, 0), pieces);
     }
 }
 

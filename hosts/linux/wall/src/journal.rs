@@ -47,6 +47,10 @@ pub(crate) enum Thing {
     Device,
     /// A kind of network devices, which is registered.
     Link,
+    /// A reference to a name space of networks.
+    Net,
+    /// The kernel's count of what a registered device has sent.
+    Counts,
     /// The lock of all networks.
     Networks,
     /// A disk.
@@ -95,7 +99,7 @@ const fn undo(thing: Thing, name: &'static str, first: &'static str) -> Undo {
     }
 }
 
-static UNDO: [Undo; 22] = [
+static UNDO: [Undo; 23] = [
     undo(Thing::Buffer, "__brelse", ""),
     undo(Thing::Inode, "mullion_undo_inode", ""),
     undo(Thing::Cache, "mullion_undo_cache", ""),
@@ -115,7 +119,8 @@ static UNDO: [Undo; 22] = [
     undo(Thing::Queue, "destroy_workqueue", ""),
     undo(Thing::PerCpu, "free_percpu", ""),
     undo(Thing::Device, "free_netdev", ""),
-    undo(Thing::Link, "rtnl_link_unregister", ""),
+    undo(Thing::Link, "mullion_undo_link", ""),
+    undo(Thing::Net, "mullion_put_net", ""),
     undo(Thing::Networks, "", "rtnl_unlock"),
     undo(Thing::Disk, "put_disk", ""),
     undo(Thing::Major, "unregister_blkdev", ""),

@@ -11,11 +11,13 @@
 //! code: so one task at a time is in here, and goes out again before another one runs. Handlers of interrupts do not come here.
 
 mod allocators;
+mod costs;
 mod disks;
 mod hands;
 mod journal;
 mod kernel;
 mod later;
+mod links;
 mod live;
 mod load;
 mod packets;
@@ -90,6 +92,7 @@ pub unsafe extern "C" fn mullion_linux_start(
                 ended(kernel);
             });
             live::begin(host, &folder);
+            costs::begin(&folder);
             let domains = Mutex::default();
             let wall = Wall {
                 host,
@@ -122,6 +125,7 @@ fn ended(kernel: Kernel) {
     for (at, domain) in all.into_iter().filter(|(_, domain)| fresh(domain)) {
         domain.set_tag(TOLD);
         disks::kill(at as c_ulong + 1);
+        links::kill(at as c_ulong + 1);
         match packets::kill(at as c_ulong + 1, &domain) {
             0 => {}
             count => kernel.say(&format!("{count} packets and requests were taken back")),

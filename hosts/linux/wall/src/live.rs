@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!   echo map > /proc/mullion    ──► FOLDER/map.json     mullion map map.json
+//!   echo costs > /proc/mullion  ──► the kernel's log                            (costs.rs)
 //!   echo trace > /proc/mullion  ──► FOLDER/trace.mmt    mullion model run trace.mmt     (if FOLDER/traced was there)
 //! ```
 //!
 //! `mullion_live.c` is the other side of this.
 
 use crate::kernel::{Kernel, Object};
-use crate::{WALL, Wall, signals};
+use crate::{WALL, Wall, costs, signals};
 use mullion_mmp::log::write_trace;
 use mullion_picture::SupervisorState;
 use mullion_word::runtime::{Domain, Host};
@@ -90,6 +91,15 @@ extern "C" fn tell(word: *const c_char) -> c_int {
     let done = match word {
         b"map" => signals::aside(|| map(wall)),
         b"trace" => signals::aside(|| trace(wall)),
+        b"costs" => {
+            return match signals::aside(|| costs::lines(wall)) {
+                Ok(Ok(lines)) => {
+                    wall.kernel.say(&lines.join("\n"));
+                    0
+                }
+                _ => -libc::EIO,
+            };
+        }
         _ => return -libc::EINVAL,
     };
     match done.unwrap_or_else(|error| Err(error.to_string())) {

@@ -3,7 +3,7 @@
 use crate::allocators::{ALL, Mediated, instead};
 use crate::rights::{Kinds, has_kinds, on_demand};
 use crate::{Wall, signals, types};
-use crate::{disks, hands, journal, later, packets, returns, trees};
+use crate::{disks, hands, journal, later, links, packets, returns, trees};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
 use mullion_word_policy::{File, Interface, LowerError, TextError};
@@ -63,7 +63,10 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
         let hands_on = hands::is_called_by(symbol, name);
         let is_looked_at = trusted.contains(symbol) || hands_on;
         Some(match is_looked_at && !looks {
-            true => types::through(symbol, address, described.contains(symbol)),
+            true => {
+                let has_mediator = instead(symbol).is_some();
+                types::through(symbol, address, described.contains(symbol), has_mediator)
+            }
             false => address,
         })
     };
@@ -73,6 +76,7 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     returns::settle(wall.kernel, of);
     packets::settle(wall.kernel);
     disks::settle(wall.kernel);
+    links::settle(wall.kernel);
     let domain = wall.host.load_with(&module, policy, &mut resolve)?;
     hands::has_said(name, said);
     has_kinds(&domain, &kinds);

@@ -8,8 +8,9 @@
 //!
 //! `mullion_net.c` is the other side of this.
 
+use crate::journal::{self, Thing};
 use crate::kernel::{Kernel, Object};
-use crate::{WALL, disks, returns, rights};
+use crate::{WALL, disks, links, returns, rights};
 use mullion_word::runtime::{Domain, Granted};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_ulong, c_void};
@@ -24,6 +25,7 @@ struct Parts {
     skb_bytes: c_ulong,
     head: c_ulong,
     head_bytes: c_ulong,
+    end: c_ulong,
     is_shared: c_ulong,
 }
 
@@ -34,6 +36,8 @@ struct Fields {
     first: c_ulong,
     end: c_ulong,
     private: c_ulong,
+    counts: c_ulong,
+    count_bytes: c_ulong,
 }
 
 /// `struct mullion_net` of the module for networks.
@@ -50,6 +54,7 @@ struct Net {
     lend: Option<extern "C" fn(c_ulong, *const Parts)>,
     back: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
     device: Option<extern "C" fn(c_ulong, c_ulong)>,
+    gone: Option<extern "C" fn(c_ulong, c_ulong)>,
     marks: Option<extern "C" fn(c_ulong) -> c_ulong>,
     leaves: Option<extern "C" fn(c_ulong, c_ulong)>,
 }
@@ -69,6 +74,8 @@ pub(crate) enum Lent {
 struct Loan {
     domain: u32,
     lent: Lent,
+    /// Of a packet: where its bytes begin.
+    head: u64,
     _rights: Vec<Granted>,
 }
 
@@ -97,6 +104,7 @@ pub(crate) fn settle(kernel: Kernel) {
         (*net).lend = Some(lend);
         (*net).back = Some(back);
         (*net).device = Some(device);
+        (*net).gone = Some(gone);
         (*net).marks = Some(returns::marks);
         (*net).leaves = Some(returns::leaves);
     }
@@ -128,7 +136,7 @@ fn domain(number: c_ulong) -> Option<Domain> {
 pub(crate) fn lend_pieces(
     domain: &Domain,
     lent: Lent,
-    what: u64,
+    (what, head): (u64, u64),
     pieces: impl Iterator<Item = (u64, u64, bool)>,
 ) {
     let Some(wall) = WALL.get() else {
@@ -142,6 +150,7 @@ pub(crate) fn lend_pieces(
     let loan = Loan {
         domain: domain.id().get(),
         lent,
+        head,
         _rights: pieces.filter_map(right).collect(),
     };
     LENT.fetch_add(1, Ordering::Relaxed);
@@ -151,13 +160,16 @@ pub(crate) fn lend_pieces(
 }
 
 fn has(domain: &Domain, parts: &Parts) {
-    // Others read the same bytes: a driver may not change them.
+    // Others read the same bytes: a driver may not change them. The kernel follows the structure, and what lies behind the bytes.
     let is_own = parts.is_shared == 0;
+    let bytes = parts.end.saturating_sub(parts.head);
     let pieces = [
-        (parts.skb, parts.skb_bytes, true),
-        (parts.head, parts.head_bytes, is_own),
+        (parts.skb, parts.skb_bytes, false),
+        (parts.head, bytes, is_own),
+        (parts.end, parts.head_bytes.saturating_sub(bytes), false),
     ];
-    lend_pieces(domain, Lent::Packet, parts.skb, pieces.into_iter());
+    let pieces = pieces.into_iter().filter(|(_, bytes, _)| *bytes != 0);
+    lend_pieces(domain, Lent::Packet, (parts.skb, parts.head), pieces);
 }
 
 extern "C" fn lend(number: c_ulong, parts: *const Parts) {
@@ -190,6 +202,20 @@ extern "C" fn device(number: c_ulong, start: c_ulong) {
         (fields.private, end, true),
     ];
     rights::has_pieces(wall.host, wall.kernel, &domain, &object, &pieces);
+    if fields.count_bytes != 0 {
+        let (counts, bytes) = (fields.counts as usize, fields.count_bytes as usize);
+        // SAFETY: the kernel has made them for this device, and tells before it frees the device.
+        let right = unsafe { wall.host.grant_for(&domain, counts, bytes, true) };
+        let rights = right.into_iter().collect();
+        journal::takes_with(&domain, Thing::Counts, [start, 0], rights);
+    }
+}
+
+/// The counts of a device are freed, and it goes next.
+extern "C" fn gone(number: c_ulong, start: c_ulong) {
+    if let Some(domain) = domain(number) {
+        journal::gives(&domain, Thing::Counts, start);
+    }
 }
 
 /// A device that the module has made is the module's to write until it is registered.
@@ -219,6 +245,19 @@ pub(crate) fn takes(domain: &Domain, packet: u64) {
     }
 }
 
+/// The kernel may have moved the bytes of a packet that the module has.
+pub(crate) fn renews(domain: &Domain, packet: u64) {
+    let Some(net) = net() else {
+        return;
+    };
+    let mut parts = Parts::default();
+    (net.look)(packet, &raw mut parts);
+    let is_there = |loan: &Loan| loan.domain == domain.id().get() && loan.head == parts.head;
+    if !packets().get(&packet).is_some_and(is_there) {
+        has(domain, &parts);
+    }
+}
+
 /// Whether the packet was the module's. It is that no longer.
 pub(crate) fn gives(domain: &Domain, packet: u64) -> bool {
     let mut packets = packets();
@@ -242,7 +281,7 @@ pub(crate) fn is_its(domain: &Domain, packet: u64) -> bool {
 
 /// Whether a device names functions of the module alone. The kernel calls them when it is registered.
 pub(crate) fn fits(number: c_ulong, device: u64) -> bool {
-    net().is_some_and(|net| (net.fits)(number, device) != 0)
+    net().is_some_and(|net| (net.fits)(number, device) != 0) && links::fits(number, device)
 }
 
 /// Whether it is a registered device of the module.

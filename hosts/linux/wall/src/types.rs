@@ -8,7 +8,7 @@
 use crate::hands::{self, Hands};
 use crate::journal::Thing;
 use crate::kernel::Object;
-use crate::{WALL, disks, journal, packets, rights};
+use crate::{WALL, costs, disks, journal, packets, rights};
 use mullion_word::runtime::{Domain, caller, refuse};
 use mullion_word_table::Access;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -82,6 +82,7 @@ impl Type {
             | "fileattr"
             | "msdos_dir_entry"
             | "percpu_rw_semaphore"
+            | "skb_shared_hwtstamps"
             | "rcuwait" => Type::Readable,
             _ => Type::Any,
         }
@@ -159,14 +160,16 @@ struct Rule {
     arguments: Vec<(Type, bool)>,
     /// It is a function of another module, which hands references on.
     hands: Option<Hands>,
+    /// Nobody else counts calls of it.
+    counts: bool,
 }
 
 /// The rule of a function, if there is anything to look at. What has no type, a policy's effects say better.
-fn rule(name: &str, has_effects: bool) -> Option<Rule> {
+fn rule(name: &str, has_effects: bool, counts: bool) -> Option<Rule> {
     let mut lines = TYPES.lines();
     let list = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let hands = hands::of(name);
-    if list.is_none() && hands.is_none() {
+    if list.is_none() && hands.is_none() && !counts {
         return None;
     }
     let list = list.unwrap_or("-");
@@ -182,11 +185,12 @@ fn rule(name: &str, has_effects: bool) -> Option<Rule> {
     let arguments: Vec<(Type, bool)> = arguments.take(6).collect();
     let looks = arguments.iter().any(|(one, _)| !matches!(one, Type::Any));
     let name = name.to_owned();
-    (looks || hands.is_some()).then_some(Rule {
+    (looks || counts || hands.is_some()).then_some(Rule {
         name,
         has_effects,
         arguments,
         hands,
+        counts,
     })
 }
 
@@ -203,6 +207,9 @@ extern "C" fn mediator<const N: usize>(
     CALLS.fetch_add(1, Ordering::Relaxed);
     let place = &PLACES[N];
     let arguments = [a, b, c, d, e, f];
+    if place.rule.get().is_some_and(|rule| rule.counts) {
+        costs::calls();
+    }
     if let (Some(rule), Some(domain)) = (place.rule.get(), caller()) {
         let wrong = |(at, (is, may_be_null)): (usize, &(Type, bool))| {
             let pointer = arguments[at];
@@ -268,9 +275,10 @@ pub(crate) static CALLS: AtomicUsize = AtomicUsize::new(0);
 static USED: Mutex<usize> = Mutex::new(0);
 
 /// The address by which modules call a function: one that looks at the arguments, if the headers say what they are. `has_effects`: a
-/// policy says of which memory.
-pub(crate) fn through(name: &str, real: usize, has_effects: bool) -> usize {
-    let Some(rule) = rule(name, has_effects) else {
+/// policy says of which memory. `has_mediator`: another one is behind this, and counts.
+pub(crate) fn through(name: &str, real: usize, has_effects: bool, has_mediator: bool) -> usize {
+    let counts = costs::asked() && !has_mediator;
+    let Some(rule) = rule(name, has_effects, counts) else {
         return real;
     };
     let mut used = USED
