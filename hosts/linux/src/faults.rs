@@ -117,14 +117,27 @@ impl Random {
 /// Puts the seed's fault into one of these sources: which one, and the fault. None: its kind has no place in any of them.
 #[must_use]
 pub fn inject(sources: &[String], seed: u64) -> Option<(usize, Fault)> {
+    inject_within(sources, seed, &[])
+}
+
+/// As [`inject`], in functions of these names alone. None: in all of the source.
+pub(crate) fn inject_within(
+    sources: &[String],
+    seed: u64,
+    functions: &[&str],
+) -> Option<(usize, Fault)> {
     let mut random = Random(seed);
     let kind = KINDS[random.below(KINDS.len())];
     let bit = random.below(40);
     let mut places = Vec::new();
     for (number, text) in sources.iter().enumerate() {
-        for (line, changed) in candidates(text, kind, bit) {
-            places.push((number, line, changed));
-        }
+        let all = candidates(text, kind, bit).into_iter();
+        let is_wanted = |line: usize| {
+            let is_it = |name: &str| functions.contains(&name);
+            functions.is_empty() || function_of(text, line).is_some_and(is_it)
+        };
+        let wanted = all.filter(|(line, _)| is_wanted(*line));
+        places.extend(wanted.map(|(line, changed)| (number, line, changed)));
     }
     if places.is_empty() {
         return None;
@@ -136,6 +149,23 @@ pub fn inject(sources: &[String], seed: u64) -> Option<(usize, Fault)> {
         .collect();
     let line = line + 1;
     Some((number, Fault { kind, line, text }))
+}
+
+/// The name of the function that has a line: the last one that begins in front of it, if it has not ended.
+fn function_of(text: &str, line: usize) -> Option<&str> {
+    let mut name = None;
+    for one in text.lines().take(line + 1) {
+        let begins = one.starts_with(|c: char| c.is_ascii_alphabetic());
+        match one.split_once('(') {
+            Some((before, _)) if begins => {
+                let word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+                name = before.rsplit(word).next();
+            }
+            _ if one.starts_with('}') => name = None,
+            _ => {}
+        }
+    }
+    name
 }
 
 /// Lines within functions that the kind can change, and the changed lines.
@@ -347,6 +377,14 @@ fn pointer(line: &str, other: impl Fn(&str) -> String) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_has_the_function_that_begins_in_front_of_it() {
+        let text = "static int a;\nint one(int x,\n        int y)\n{\n\tf(x);\nout:\n\treturn y;\n}\nstatic struct s all = {\n\t.x = 1,\n};\n\
+                    static void *two(void)\n{\n\tg();\n}\n";
+        let of: Vec<Option<&str>> = [0, 4, 6, 9, 13].map(|at| function_of(text, at)).to_vec();
+        assert_eq!(of, [None, Some("one"), Some("one"), None, Some("two")]);
+    }
 
     const SOURCE: &str = "int f(struct s *p)\n{\n\tint n = p->length;\n\n\tif (n < 4)\n\t\tg(p);\n\tmemcpy(p->to, p->from, n);\n\tkfree(p);\n\tmutex_lock(&lock);\n\tmutex_unlock(&lock);\n\tn = 3;\n\treturn n;\n}\n";
 

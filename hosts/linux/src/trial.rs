@@ -1,6 +1,6 @@
 //! Runs faults in a module: plain and walled, the same work on the same disk, and a look at the disk afterwards.
 
-use crate::faults::{KINDS, Kind, inject};
+use crate::faults::{KINDS, Kind, inject_within};
 use crate::kernel::{Built, Setup, at};
 use crate::machine::{Instead, Machine, Work};
 use crate::modules::Protection;
@@ -200,7 +200,7 @@ impl<'b> Trials<'b> {
             fs::read_to_string(&path).map_err(at(&path))
         };
         let sources: Vec<String> = names.iter().map(read).collect::<Result<_, _>>()?;
-        let Some((number, fault)) = inject(&sources, seed) else {
+        let Some((number, fault)) = inject_within(&sources, seed, self.subject.within) else {
             return Ok(None);
         };
         let (plain, walled) = (work.join("plain"), work.join("walled"));

@@ -36,11 +36,13 @@ fn changed(source: &str, line: &str, what: &str, to: &Path) -> Option<PathBuf> {
 /// kernels.
 fn a_pair_does_as_without_a_wall(machine: &Machine<'_>, folder: &Path) {
     let work = work(
-        "pair one 40 6 2\nrmmod veth\npair two 1 1\ninsmod veth\npair three 10 2\nrmmod veth\n\
+        "pair one 40 6 2\nrmmod veth\npair two 1 1\ninsmod veth\npair three 10 2\n\
+         serve four\nbulk 20\nunserve four\nset /proc/mullion costs\nrmmod veth\n\
          show /proc/sys/kernel/ostype\n",
     );
     let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut |_| None);
     assert_eq!(walled.expect("modules").len(), 1);
+    fs::write(folder.join("counted"), "").expect("a file");
     let library = library();
     for instead in [Instead::Nothing, Instead::Walled(folder, &library)] {
         let said = machine.boot(&work, instead).expect("a boot");
@@ -51,6 +53,7 @@ fn a_pair_does_as_without_a_wall(machine: &Machine<'_>, folder: &Path) {
                 "init: pair two: Operation not supported",
                 "init: insmod veth: done",
                 "init: pair three: 10 answered, 2 megabytes sent, 0 failed, 0 times made again, 0 wrong, the last done",
+                "init: bulk: 20 MiB, all, ",
                 ": Linux",
                 "init: ends",
             ],
@@ -58,7 +61,10 @@ fn a_pair_does_as_without_a_wall(machine: &Machine<'_>, folder: &Path) {
         assert_eq!(said.matches("init: rmmod veth: done").count(), 2, "{said}");
         assert!(!said.contains(" in veth_"), "{said}");
         let is_walled = matches!(instead, Instead::Walled(..));
-        assert_eq!(said.contains("mullion: veth is at"), is_walled, "{said}");
+        let counts = ["is at", "has made", "KiB of the table"];
+        for count in counts {
+            assert_eq!(said.contains(count), is_walled, "{count}: {said}");
+        }
     }
 }
 

@@ -396,9 +396,8 @@ fn sets_address(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
 
 /// A text of 32 bytes where the first argument's pointer leads, which the module may write. It gets as much further.
 fn writes_text(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
-    let may = |to, bytes| {
-        caller().is_some_and(|domain| domain.view().allows(to, bytes, Access::WRITE))
-    };
+    let may =
+        |to, bytes| caller().is_some_and(|domain| domain.view().allows(to, bytes, Access::WRITE));
     let to = may(arguments[0], 8).then(|| {
         // SAFETY: the module may write this word, so memory is there.
         unsafe { (arguments[0] as *const u64).read_volatile() }

@@ -5,7 +5,7 @@
 //!   echo costs > /proc/mullion ──► lines in the kernel's log
 //! ```
 //!
-//! Functions whose arguments nobody looks at have a mediator then, too. Calls of the kernel's into modules are not counted here: they
+//! Functions of `kernel.types` whose arguments nobody looks at have a mediator then, too. Others are not counted. Calls of the kernel's into modules are not counted here: they
 //! go through the run time's gates alone.
 
 use crate::Wall;

@@ -169,7 +169,8 @@ fn rule(name: &str, has_effects: bool, counts: bool) -> Option<Rule> {
     let mut lines = TYPES.lines();
     let list = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let hands = hands::of(name);
-    if list.is_none() && hands.is_none() && !counts {
+    // What has no line may be called by an address that the kernel gives: that must stay what it is.
+    if list.is_none() && hands.is_none() {
         return None;
     }
     let list = list.unwrap_or("-");
