@@ -39,7 +39,7 @@ types prints what the kernel's headers say of the arguments of functions that th
 these modules trust: hosts/linux/kernel.types.
 disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
 and prints the best times of BOOTS boots each (5).
-report runs workloads on ext2, with the host's programs, in the plain kernel and behind the wall
+report runs workloads on ext2 and over veth, with the host's programs, in the plain kernel and behind the wall
 by turns, and prints the least processor time of RUNS runs each (3).
 run boots, loads these modules and those that they need, walled if there is a policy, runs
 the script (hosts/linux/init/init.c has its words), and prints what the console shows.
