@@ -17,8 +17,8 @@ mod pairs;
 mod search;
 
 use mullion_linux::{
-    ALGORITHMS, Boot, Built, Disk, End, Instead, Machine, Protection, SUBJECTS, Trial, Trials,
-    Work, fresh_disk, is_sound, table, tool,
+    ALGORITHMS, Boot, Built, Disk, End, Instead, Machine, Protection, SUBJECTS, Subject, Trial,
+    Trials, Work, fresh_disk, is_sound, table, tool,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,11 @@ fn main() -> ExitCode {
         }),
         ("begins", &|| {
             a_driver_that_is_ended_as_it_begins_leaves_no_disk(&built, &machine, scratch.path());
+            a_fault_that_stops_the_kernel_ends_the_pair_s_driver_alone(
+                &built,
+                &machine,
+                scratch.path(),
+            );
         }),
     ];
     // They take two processors already.
@@ -708,16 +713,43 @@ fn a_driver_that_is_ended_as_it_begins_leaves_no_disk(
     machine: &Machine<'_>,
     folder: &Path,
 ) {
-    const SEED: u64 = 48;
-    let mut subjects = SUBJECTS.iter();
-    let brd = subjects.find(|one| one.module == "brd").expect("a subject");
-    let folder = folder.join("faults");
-    let trials = Trials::new(built, machine, brd, &library(), &folder);
-    let run = trials.run(SEED, Protection::ReadWrite).expect("a run");
-    let trial = run.expect("a fault");
+    let trial = trial_of(built, machine, folder, ("brd", 48));
     let caught = trial.caught.as_deref().unwrap_or_default();
     let is_refused = caught.starts_with("Policy");
     assert!(is_refused && trial.walled == End::None, "{trial}");
+}
+
+/// A wild pointer while a pair is made: a panic without a wall. Behind it the driver is loaded again, and the work goes on.
+fn a_fault_that_stops_the_kernel_ends_the_pair_s_driver_alone(
+    built: &Built,
+    machine: &Machine<'_>,
+    folder: &Path,
+) {
+    let trial = trial_of(built, machine, folder, ("veth", 20));
+    let caught = trial.caught.as_deref().unwrap_or_default();
+    assert!(caught.starts_with("Access"), "{trial}");
+    assert!(
+        trial.plain == End::Panic && trial.walled == End::None,
+        "{trial}"
+    );
+    assert!(trial.goes_on, "{trial}");
+}
+
+/// A fault in a module, by its seed.
+fn trial_of(
+    built: &Built,
+    machine: &Machine<'_>,
+    folder: &Path,
+    (module, seed): (&str, u64),
+) -> Trial {
+    let mut subjects = SUBJECTS.iter();
+    let is_it = |one: &&Subject| one.module == module;
+    let subject = subjects.find(is_it).expect("a subject");
+    let folder = folder.join("faults").join(module);
+    fs::create_dir_all(&folder).expect("a folder");
+    let trials = Trials::new(built, machine, subject, &library(), &folder);
+    let run = trials.run(seed, Protection::ReadWrite).expect("a run");
+    run.expect("a fault")
 }
 
 /// Of each module: some that do harm, and some that do none.
