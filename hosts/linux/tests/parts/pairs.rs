@@ -165,6 +165,12 @@ fn a_message_s_pointers_are_the_kernel_s_own(machine: &Machine<'_>, folder: &Pat
             "rtnl_create_link: an argument is not",
         ),
         (
+            "address",
+            CREATES,
+            "dev_addr_mod(dev, 20, ifname, 16);",
+            "dev_addr_mod: no address has so many bytes",
+        ),
+        (
             "leaves",
             CREATES,
             "unregister_netdevice(dev);",
