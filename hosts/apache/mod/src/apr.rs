@@ -13,6 +13,8 @@ unsafe extern "C" {
         abort: u64,
         allocator: u64,
     ) -> c_int;
+    pub(crate) fn apr_dbd_init(pool: u64) -> c_int;
+    pub(crate) fn apr_crypto_init(pool: u64) -> c_int;
     pub(crate) fn apr_pool_clear(pool: u64);
     pub(crate) fn apr_pool_destroy(pool: u64);
     pub(crate) fn apr_pool_parent_get(pool: u64) -> u64;

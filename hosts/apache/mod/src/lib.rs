@@ -201,11 +201,14 @@ extern "C" fn status(r: u64) -> c_int {
     0
 }
 
-extern "C" fn register_hooks(_: u64) {
+extern "C" fn register_hooks(pool: u64) {
     apr::forget();
-    // SAFETY: the functions stay: `stay` keeps this library.
+    // SAFETY: the functions stay: `stay` keeps this library. httpd passes the pool of its configuration.
     unsafe {
         stay();
+        // A module that asks for a driver first would have APR follow a null pointer. Later calls of these do nothing, and what
+        // they make lives as long as the process. An error comes again, to the module that asks.
+        let _drivers = (apr::apr_dbd_init(pool), apr::apr_crypto_init(pool));
         stopped::register();
         apr::ap_hook_child_init(begin as *const () as usize, 0, 0, REALLY_FIRST);
         apr::ap_hook_check_config(sort_hooks as *const () as usize, 0, 0, REALLY_FIRST);

@@ -123,6 +123,15 @@ void crossed(request_rec *r, const char *what)
             return;
         apr_palloc((apr_pool_t *)statement, 100000);
     }
+    /* Before anybody has prepared drivers: nobody else here does. */
+    if (!strcmp(what, "drivers-early")) {
+        const apr_dbd_driver_t *of_databases;
+        const apr_crypto_driver_t *of_ciphers;
+        const apu_err_t *error;
+        const int first = apr_dbd_get_driver(r->pool, "none", &of_databases) != 0;
+
+        ap_rprintf(r, "%d %d", first, apr_crypto_get_driver(&of_ciphers, "none", NULL, &error, r->pool) != 0);
+    }
     if (!strcmp(what, "keys-as-filter")) {
         apr_dbm_t *file;
 

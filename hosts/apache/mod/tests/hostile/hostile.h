@@ -18,6 +18,7 @@
 #include "apr_global_mutex.h"
 #include "util_mutex.h"
 #include "apr_dbd.h"
+#include "apr_crypto.h"
 #include "apr_dbm.h"
 #include "ap_mpm.h"
 #include <sys/socket.h>

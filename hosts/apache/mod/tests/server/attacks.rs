@@ -136,6 +136,9 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     let lines = format!("{}CustomLog {} %r\n", lines.concat(), access.display());
     let mut server = Server::start(place, &attacked(&lines), true);
     let pid = running::get(server.port, "/hostile/pid", &[]).body;
+    // Whoever asks for drivers first gets an error, and no server that ends.
+    let answer = running::get(server.port, "/hostile/drivers-early", &[]);
+    assert!(answer.body.contains("1 1"), "{answer:?}: {}", server.log());
     // A file of keys and values, of which APR has its own kind, is no filter.
     let folder = place.scratch.path().join("open");
     fs::create_dir_all(&folder).expect("made");
