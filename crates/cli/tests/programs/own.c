@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +142,28 @@ static void pipes(void)
     say("child", wait(&status));
 }
 
+/* Which numbers would close if another program were run. */
+static void closing(void)
+{
+    int ends[2];
+    const int file = open("/dev/null", O_RDONLY | O_CLOEXEC), copy = dup(file), other = fcntl(file, F_DUPFD_CLOEXEC, 30);
+    printf("closing %d, copy %d, other %d %d\n", fcntl(file, F_GETFD), fcntl(copy, F_GETFD), other, fcntl(other, F_GETFD));
+    say("set", fcntl(file, F_SETFD, 0));
+    say("set", fcntl(copy, F_SETFD, FD_CLOEXEC));
+    printf("now %d, copy %d\n", fcntl(file, F_GETFD), fcntl(copy, F_GETFD));
+    printf("dup3 %d", fcntl(dup3(file, 40, O_CLOEXEC), F_GETFD));
+    printf(", over it %d", fcntl(dup2(file, 40), F_GETFD));
+    printf(", onto itself %d\n", fcntl(dup2(copy, copy), F_GETFD));
+    say("dup3 with another flag", syscall(SYS_dup3, file, 41, O_APPEND));
+    say("dup3 onto itself", dup3(file, file, 0));
+    pipe2(ends, O_CLOEXEC);
+    printf("ends %d %d\n", fcntl(ends[0], F_GETFD), fcntl(ends[1], F_GETFD));
+    for (int number = 3; number < 50; number++)
+        close(number);
+    say("none", fcntl(40, F_GETFD));
+    say("none", fcntl(40, F_SETFD, 1));
+}
+
 static void devices(void)
 {
     char text[8] = "unread";
@@ -192,6 +215,7 @@ int main(void)
 {
     signals();
     pipes();
+    closing();
     devices();
     limits();
     signal(SIGABRT, at_abort);

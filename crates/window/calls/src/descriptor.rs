@@ -11,6 +11,9 @@ use alloc::vec::Vec;
 /// Greatest number of descriptors.
 pub(crate) const LIMIT: usize = 256;
 
+/// Of `open`, `dup3` and `pipe2`: the number would close if another program were run.
+pub(crate) const O_CLOEXEC: u32 = 0o2_000_000;
+
 /// What can be open.
 #[derive(Clone, Debug)]
 pub(crate) enum Object {
@@ -34,16 +37,28 @@ pub(crate) struct Open {
 
 /// The table of descriptors.
 pub(crate) struct Descriptors {
-    list: Vec<Option<Open>>,
+    list: Vec<Option<Numbered>>,
+}
+
+/// What a number stands for, and what is the number's own.
+#[derive(Clone)]
+struct Numbered {
+    open: Open,
+    /// It would close if another program were run (`FD_CLOEXEC`). None can be, so it is kept for who asks.
+    closes: bool,
 }
 
 impl Descriptors {
     /// The three streams.
     pub(crate) fn new(streams: [Handle; 3]) -> Self {
         let open = |handle| {
-            Some(Open {
+            let open = Open {
                 object: Object::Host(handle),
                 directory: None,
+            };
+            Some(Numbered {
+                open,
+                closes: false,
             })
         };
         Self {
@@ -54,29 +69,39 @@ impl Descriptors {
     /// What `number` stands for. A clone, so that the table is not locked while it is used.
     pub(crate) fn get(&self, number: i32) -> Result<Open, Errno> {
         let index = usize::try_from(number).map_err(|_| Errno::BADF)?;
-        self.list.get(index).cloned().flatten().ok_or(Errno::BADF)
+        let numbered = self.list.get(index).and_then(Option::as_ref);
+        numbered.map(|one| one.open.clone()).ok_or(Errno::BADF)
+    }
+
+    /// Whether `number` would close if another program were run; `set` says so from now on.
+    pub(crate) fn closes(&mut self, number: i32, set: Option<bool>) -> Result<bool, Errno> {
+        let index = usize::try_from(number).map_err(|_| Errno::BADF)?;
+        let numbered = self.list.get_mut(index).and_then(Option::as_mut);
+        let numbered = numbered.ok_or(Errno::BADF)?;
+        numbered.closes = set.unwrap_or(numbered.closes);
+        Ok(numbered.closes)
     }
 
     /// Gives `open` the lowest free number from `least` on.
-    pub(crate) fn add(&mut self, open: Open, least: usize) -> Result<u64, Errno> {
+    pub(crate) fn add(&mut self, open: Open, least: usize, closes: bool) -> Result<u64, Errno> {
         let free = (least..LIMIT)
             .find(|&index| self.list.get(index).is_none_or(Option::is_none))
             .ok_or(Errno::MFILE)?;
-        self.put(free, open);
+        self.put(free, Numbered { open, closes });
         Ok(free as u64)
     }
 
     /// Gives `open` this number, whatever it stood for.
-    pub(crate) fn replace(&mut self, number: i32, open: Open) -> Result<u64, Errno> {
+    pub(crate) fn replace(&mut self, number: i32, open: Open, closes: bool) -> Result<u64, Errno> {
         let index = usize::try_from(number).map_err(|_| Errno::BADF)?;
         if index >= LIMIT {
             return Err(Errno::BADF);
         }
-        self.put(index, open);
+        self.put(index, Numbered { open, closes });
         Ok(index as u64)
     }
 
-    fn put(&mut self, index: usize, open: Open) {
+    fn put(&mut self, index: usize, open: Numbered) {
         if self.list.len() <= index {
             self.list.resize(index + 1, None);
         }
@@ -89,7 +114,7 @@ impl Descriptors {
     pub(crate) fn close(&mut self, number: i32) -> Result<Open, Errno> {
         let index = usize::try_from(number).map_err(|_| Errno::BADF)?;
         let place = self.list.get_mut(index).ok_or(Errno::BADF)?;
-        place.take().ok_or(Errno::BADF)
+        place.take().map(|one| one.open).ok_or(Errno::BADF)
     }
 }
 
@@ -105,15 +130,22 @@ mod tests {
             directory: None,
         };
         let mut table = Descriptors::new([handle(), handle(), handle()]);
-        assert_eq!(table.add(open(), 0), Ok(3));
+        assert_eq!(table.add(open(), 0, false), Ok(3));
         table.close(0).expect("open");
-        assert_eq!(table.add(open(), 0), Ok(0));
-        assert_eq!(table.add(open(), 10), Ok(10));
+        assert_eq!(table.add(open(), 0, false), Ok(0));
+        assert_eq!(table.add(open(), 10, true), Ok(10));
+        // The mark is the number's own, and goes with it.
+        assert_eq!(table.closes(10, None), Ok(true));
+        assert_eq!(table.closes(3, Some(true)), Ok(true));
+        table.close(3).expect("open");
+        assert_eq!(table.closes(3, None), Err(Errno::BADF));
+        assert_eq!(table.add(open(), 0, false), Ok(3));
+        assert_eq!(table.closes(3, None), Ok(false));
         assert_eq!(table.get(9).err(), Some(Errno::BADF));
         assert_eq!(table.get(-1).err(), Some(Errno::BADF));
         assert_eq!(table.close(9).err(), Some(Errno::BADF));
-        while table.add(open(), 0).is_ok() {}
-        assert_eq!(table.add(open(), 0), Err(Errno::MFILE));
-        assert_eq!(table.replace(256, open()), Err(Errno::BADF));
+        while table.add(open(), 0, false).is_ok() {}
+        assert_eq!(table.add(open(), 0, false), Err(Errno::MFILE));
+        assert_eq!(table.replace(256, open(), false), Err(Errno::BADF));
     }
 }

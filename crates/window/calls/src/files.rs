@@ -2,7 +2,7 @@
 
 use crate::above;
 use crate::call::Call;
-use crate::descriptor::{Object, Open};
+use crate::descriptor::{O_CLOEXEC, Object, Open};
 use crate::device::Device;
 use crate::errno::{Answer, CallStop, Errno};
 use crate::handle::{Handle, STAT};
@@ -89,8 +89,8 @@ pub(crate) fn directory(call: &Call<'_>, number: i32) -> Result<Arc<str>, CallSt
 }
 
 /// Gives what is open the lowest free number from `least` on.
-pub(crate) fn add(call: &Call<'_>, open: Open, least: usize) -> Answer {
-    Ok(call.state(|state| state.descriptors.add(open, least))??)
+pub(crate) fn add(call: &Call<'_>, open: Open, least: usize, closes: bool) -> Answer {
+    Ok(call.state(|state| state.descriptors.add(open, least, closes))??)
 }
 
 fn single(call: &Call<'_>, positioned: bool, write: bool) -> Answer {
@@ -208,11 +208,12 @@ pub(crate) fn ioctl(call: &Call<'_>) -> Answer {
 }
 
 pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
-    const DUPLICATE: [i32; 2] = [0, 1030];
+    const DUPLICATE: i32 = 0;
+    const DUPLICATE_CLOSING: i32 = 1030;
+    const GET_CLOSING: i32 = 1;
+    const SET_CLOSING: i32 = 2;
     const GET_FLAGS: i32 = 3;
     const SET_FLAGS: i32 = 4;
-    // Close-on-exec, and its setting: there is no exec.
-    const NOTHING: [i32; 2] = [1, 2];
     const GET_LOCK: i32 = 5;
     const SET_LOCK: i32 = 6;
     const SET_LOCK_WAITING: i32 = 7;
@@ -220,9 +221,14 @@ pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
     const DIRECTORY: u64 = 0o200_000;
     let open = open(call)?;
     match call.int(1) {
-        command if DUPLICATE.contains(&command) => {
+        command @ (DUPLICATE | DUPLICATE_CLOSING) => {
             let least = usize::try_from(call.int(2)).map_err(|_| Errno::INVAL)?;
-            add(call, open, least)
+            add(call, open, least, command == DUPLICATE_CLOSING)
+        }
+        command @ (GET_CLOSING | SET_CLOSING) => {
+            let set = (command == SET_CLOSING).then(|| call.int(2) & 1 != 0);
+            let closes = call.state(|state| state.descriptors.closes(call.int(0), set))??;
+            Ok(u64::from(closes && command == GET_CLOSING))
         }
         GET_FLAGS => match &open.object {
             Object::Host(handle) => Ok(u64::from(call.program().flags(handle)?)),
@@ -237,27 +243,32 @@ pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
         GET_LOCK => locks::get(call, &files_only(&open)?),
         SET_LOCK => locks::set(call, &files_only(&open)?, false),
         SET_LOCK_WAITING => locks::set(call, &files_only(&open)?, true),
-        command if NOTHING.contains(&command) => Ok(0),
         _ => Err(Errno::INVAL.into()),
     }
 }
 
 pub(crate) fn dup(call: &Call<'_>) -> Answer {
-    add(call, open(call)?, 0)
+    add(call, open(call)?, 0, false)
 }
 
 pub(crate) fn dup2(call: &Call<'_>) -> Answer {
-    let open = open(call)?;
     let number = call.int(1);
     if number == call.int(0) {
+        open(call)?;
         return Ok(u64::from(number.unsigned_abs()));
     }
+    put_at(call, number, false)
+}
+
+/// Gives the number to what another one stands for, and closes what it stood for.
+fn put_at(call: &Call<'_>, number: i32, closes: bool) -> Answer {
+    let open = open(call)?;
     let replaced = call.state(|state| {
         let closed = state.descriptors.close(number).ok();
         if let Some(closed) = &closed {
             locks::closed(call.program(), &mut state.locks, closed);
         }
-        let answer = state.descriptors.replace(number, open)?;
+        let answer = state.descriptors.replace(number, open, closes)?;
         Ok::<_, Errno>((answer, closed))
     })?;
     let (answer, _closed) = replaced?;
@@ -268,7 +279,11 @@ pub(crate) fn dup3(call: &Call<'_>) -> Answer {
     if call.int(0) == call.int(1) {
         return Err(Errno::INVAL.into());
     }
-    dup2(call)
+    let flags = call.argument(2) as u32;
+    if flags & !O_CLOEXEC != 0 {
+        return Err(Errno::INVAL.into());
+    }
+    put_at(call, call.int(1), flags & O_CLOEXEC != 0)
 }
 
 pub(crate) fn ftruncate(call: &Call<'_>) -> Answer {

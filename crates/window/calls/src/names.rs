@@ -2,7 +2,7 @@
 
 use crate::above::{self, Above};
 use crate::call::Call;
-use crate::descriptor::{Object, Open};
+use crate::descriptor::{O_CLOEXEC, Object, Open};
 use crate::device::Special;
 use crate::errno::{Answer, CallStop, Errno};
 use crate::files;
@@ -142,6 +142,10 @@ fn mode(call: &Call<'_>, index: usize) -> Result<u32, Errno> {
     Ok(call.argument(index) as u32 & 0o777 & !umask)
 }
 
+fn closes(flags: u64) -> bool {
+    flags & u64::from(O_CLOEXEC) != 0
+}
+
 fn open_name(call: &Call<'_>, name: Name, flags: u64, mode: u32) -> Answer {
     const CREATE_NEW: u64 = 0o100 | 0o200;
     const ACCESS: u64 = 0o3;
@@ -161,7 +165,7 @@ fn open_name(call: &Call<'_>, name: Name, flags: u64, mode: u32) -> Answer {
         },
     )?;
     let directory = is_directory.then(|| name.path.into());
-    files::add(call, Open { object, directory }, 0)
+    files::add(call, Open { object, directory }, 0, closes(flags))
 }
 
 /// What a name in `/dev` stands for, whatever was granted. Any other name needs a directory.
@@ -181,7 +185,7 @@ fn open_text(call: &Call<'_>, (directory, text): (i32, &str), flags: u64, mode: 
     const O_DIRECTORY: u64 = 0o200_000;
     match special(call, text)? {
         Some(_) if flags & O_DIRECTORY != 0 => Err(Errno::NOTDIR.into()),
-        Some(open) => files::add(call, open, 0),
+        Some(open) => files::add(call, open, 0, closes(flags)),
         None => open_name(call, named(call, directory, text)?, flags, mode),
     }
 }

@@ -1,7 +1,7 @@
 //! Calls on pipes. What waits for the other end looks again and again, as locks of the C library do.
 
 use crate::call::Call;
-use crate::descriptor::{Object, Open};
+use crate::descriptor::{O_CLOEXEC, Object, Open};
 use crate::errno::{Answer, CallStop, Errno};
 use crate::pipes::{End, Look, ROOM, WHOLE};
 use crate::process;
@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 
 const O_WRONLY: u32 = 1;
 const O_NONBLOCK: u32 = 0o4000;
-const O_CLOEXEC: u32 = 0o2_000_000;
 const SIGPIPE: i32 = 13;
 
 /// Reads or writes so many bytes of the program's memory.
@@ -118,7 +117,7 @@ fn make(call: &Call<'_>, flags: u32) -> Answer {
             object: Object::Pipe(end),
             directory: None,
         };
-        let added = call.state(|state| state.descriptors.add(open, 0))?;
+        let added = call.state(|state| state.descriptors.add(open, 0, flags & O_CLOEXEC != 0))?;
         let number = match added {
             Ok(number) => number as i32,
             Err(error) => {
