@@ -496,8 +496,15 @@ impl<'f> Passing<'f> {
         if let Some(copy) = end.filter(|copy| rings.brigades.contains_key(copy)) {
             return Ok(copy + RING);
         }
-        if let Some(copy) = rings.copies.get(&real) {
-            return Ok(*copy);
+        if let Some(copy) = rings.copies.get(&real).copied() {
+            let is_out = |bucket: &Bucket| bucket.is_out;
+            // SAFETY: it is a bucket of the core's.
+            let is_alone = unsafe { read(real) == real };
+            if !(is_alone && rings.buckets.get(&copy).is_some_and(is_out)) {
+                return Ok(copy);
+            }
+            // The core has destroyed one that a call around this one has passed to it, and has made another one in its place.
+            rings.remove(copy);
         }
         drop(rings);
         let home = self.frame.home().ok_or("a bucket without a request")?;

@@ -240,6 +240,14 @@ fn content(root: &Path) {
          <!--#include virtual=\"page.txt\" --><!--#fsize file=\"page.txt\" -->\n\
          <!--#echo encoding=\"none\" var=\"DOCUMENT_URI\" --></p>\n",
     );
+    // Each byte of a directive is a bucket of its own, and so is what it includes (mod_bucketeer).
+    let directive = "<!--#include virtual=\"pieces.shtml\" -->";
+    let apart: String = directive.chars().flat_map(|one| ['\u{2}', one]).collect();
+    write("apart.shtml", &format!("{apart}\n"));
+    write(
+        "pieces.shtml",
+        "____\n___________\n\u{2}__________\n_____\n<\u{6}/table>\n\n####<\u{2}/tr>\n####<\u{10}/tr>\n####<\u{6}/tr>\n@@@@\n",
+    );
     write(
         "links.map",
         "default /page.html\nrect /small.txt 0,0 10,10\n",
