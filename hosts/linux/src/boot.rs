@@ -155,7 +155,7 @@ fn first_program(folder: &Path) -> Result<PathBuf, Setup> {
     Ok(program)
 }
 
-/// What runs the kernel, and looks where it is.
+/// The program that runs the kernel and looks where it is.
 fn compile_sampler(folder: &Path, program: &Path) -> Result<(), Setup> {
     let source = folder.join("samples.c");
     fs::write(&source, SAMPLES).map_err(at(&source))?;

@@ -67,7 +67,7 @@ impl Running {
         line.trim_end().to_owned()
     }
 
-    /// What it says until it is done, or ends.
+    /// Its lines until it is done, or ends.
     fn said(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         loop {

@@ -137,7 +137,7 @@ pub(crate) fn rewrite(text: &str, name: &Path, options: &Options) -> Result<Stri
                     refusal.reason, refusal.instruction
                 )
             });
-            // What a macro has twice in a line is one thing to its author.
+            // A macro may bring an instruction twice in a line. Its author reads of it once.
             let mut lines: Vec<String> = lines.collect();
             lines.dedup();
             Err(DriverError::Rewrite(lines.join("\n")))

@@ -40,7 +40,7 @@ pub(crate) struct Descriptors {
     list: Vec<Option<Numbered>>,
 }
 
-/// What a number stands for, and what is the number's own.
+/// An object with a number, and the mark that is the number's own.
 #[derive(Clone)]
 struct Numbered {
     open: Open,

@@ -247,7 +247,7 @@ fn grant_arguments(
 ) -> Result<Wanted, String> {
     let mut wanted = Wanted::default();
     let caller = from.map(|from| from.holder);
-    // What callee and caller read twice is the callee's business: each access of it is checked.
+    // The callee may read a size again. That harms nobody: each of its accesses is checked.
     let arguments = Arguments {
         registers,
         caller,

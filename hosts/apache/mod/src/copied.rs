@@ -17,7 +17,7 @@ unsafe fn kernel(from: u64, to: *mut u8, bytes: usize) -> Answer<()> {
         iov_len: bytes,
     };
     let (local, remote) = (part(to), part(from as *mut u8));
-    // SAFETY: the kernel writes into the place alone, by the caller. What it cannot read is an error.
+    // SAFETY: the kernel writes into the place alone, by the caller. An address that it cannot read is an error.
     let count = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
     match usize::try_from(count) == Ok(bytes) {
         true => Ok(()),

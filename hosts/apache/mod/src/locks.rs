@@ -1,5 +1,5 @@
-//! Locks that a module has. What a stopped call has locked is given back, when the thread's outermost call of the module ends. Other
-//! threads would wait for it for ever; so would other processes, if the lock is one that processes share.
+//! Locks that a module has. A stopped call's locks are given back when the thread's outermost call of the module ends. Other
+//! threads would wait for them for ever; so would other processes, if a lock is one that processes share.
 
 use crate::apr;
 use crate::backends::here;

@@ -19,7 +19,7 @@ use std::sync::Mutex;
 pub(crate) const TUNNEL: &str = "request_rec.filters.connection";
 /// What it calls the right to give a connection another socket.
 pub(crate) const SOCKET: &str = "conn_rec.socket";
-/// What it calls the right to have a request use a configuration that the module has merged.
+/// The right to have a request use a configuration that the module has merged, as a policy calls it.
 pub(crate) const MERGED: &str = "request_rec.per_dir_config.merged";
 /// What it calls the right to have directives read from elsewhere.
 pub(crate) const SOURCE: &str = "cmd_parms.config_file";

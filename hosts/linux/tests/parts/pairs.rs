@@ -196,7 +196,7 @@ fn a_message_s_pointers_are_the_kernel_s_own(machine: &Machine<'_>, folder: &Pat
     expect(&calls, &[caught, "init: pair one: Operation not supported"]);
 }
 
-/// What a boot says whose driver has something before a line.
+/// The lines of a boot with a harm in front of one line of the driver.
 fn pair_of(machine: &Machine<'_>, folder: &Path, line: &str, harm: &str) -> String {
     fs::create_dir_all(folder).expect("a folder");
     let mut source = |source: &str| changed(source, line, harm, folder);
