@@ -108,13 +108,24 @@ pub(crate) fn set(call: &Call<'_>, handle: &Handle, wait: bool) -> Answer {
         return Err(Errno::BADF.into());
     }
     let file = file(program, handle)?;
+    let act = |holder: &Handle| match program.lock(holder, lock) {
+        // The call's own descriptor allows it, and the one that has the locks does not.
+        Err(CallStop::Error(Errno::BADF)) => Err(Errno::NOLCK.into()),
+        other => other,
+    };
+    until_free(program, wait, || {
+        call.state(|state| state.locks.set(file, handle, lock, act))?
+    })
+}
+
+/// Tries until nobody else's lock hinders it, or once.
+fn until_free(
+    program: &dyn Program,
+    wait: bool,
+    mut attempt: impl FnMut() -> Result<(), CallStop>,
+) -> Answer {
     loop {
-        let act = |holder: &Handle| match program.lock(holder, lock) {
-            // The call's own descriptor allows it, and the one that has the locks does not.
-            Err(CallStop::Error(Errno::BADF)) => Err(Errno::NOLCK.into()),
-            other => other,
-        };
-        match call.state(|state| state.locks.set(file, handle, lock, act))? {
+        match attempt() {
             Err(CallStop::Error(Errno::AGAIN)) if wait => program.wait_for_lock()?,
             other => return other.map(|()| 0),
         }
@@ -166,13 +177,5 @@ pub(crate) fn flock(call: &Call<'_>, handle: &Handle) -> Answer {
         _ => return Err(Errno::INVAL.into()),
     };
     let wait = call.int(1) & AT_ONCE == 0;
-    loop {
-        match program.lock_open(handle, kind) {
-            Err(CallStop::Error(Errno::AGAIN)) if wait => program.wait_for_lock()?,
-            other => return other.map(|()| 0),
-        }
-        if program.is_out_of_time() {
-            return Err(Errno::INTR.into());
-        }
-    }
+    until_free(program, wait, || program.lock_open(handle, kind))
 }
