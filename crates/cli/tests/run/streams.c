@@ -18,6 +18,8 @@
 
 static volatile int rings;
 static void rang(int signal) { rings += signal == SIGALRM; }
+static volatile int broken;
+static void broke(int signal) { broken += signal == SIGPIPE; }
 
 int main(int count, char **words, char **environment)
 {
@@ -30,6 +32,20 @@ int main(int count, char **words, char **environment)
     CASE("read") { /* 4095 bytes and no more: what came must be had without waiting for more */
         static char block[4096]; size_t n = read(0, block, sizeof block); printf("%zu", n); return 0; }
     CASE("much") { for (int i = 0; i < 400000; i++) printf("line %7d\n", i); return ferror(stdout) != 0; }
+    CASE("unread") { /* ended by the signal in `printf`, or behind the handler, the mask or `SIG_IGN` by what `ferror` says */
+        static char block[4096]; sigset_t pipe; sigemptyset(&pipe); sigaddset(&pipe, SIGPIPE); char how = words[2][0];
+        if (how == 'h') signal(SIGPIPE, broke);
+        if (how == 'i') signal(SIGPIPE, SIG_IGN);
+        if (how == 'm') sigprocmask(SIG_BLOCK, &pipe, 0);
+        while (!ferror(stdout)) printf("%s", memset(block, 'x', sizeof block - 1));
+        if (errno != EPIPE) return 1;
+        if (how == 'h') return broken ? 3 : 2;
+        sigset_t now; sigpending(&now);
+        if (sigismember(&now, SIGPIPE) != (how == 'm')) return 4;
+        if (how == 'm') sigprocmask(SIG_UNBLOCK, &pipe, 0); /* ends it */
+        return 5;
+    }
+    CASE("broken") { int ends[2]; if (pipe(ends) || close(ends[0])) return 1; write(ends[1], "x", 1); return 2; }
     CASE("write") { ssize_t n = 0; static char block[4096]; while (n >= 0) n = write(1, block, sizeof block); return errno; }
     CASE("longest") { /* past what the host may give a file: an error each time, and no signal */
         static char block[4096]; ssize_t n; struct iovec two[2] = { { block, 1 }, { block, sizeof block } };

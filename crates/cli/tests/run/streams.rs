@@ -92,13 +92,29 @@ fn much_output() {
 }
 
 #[test]
+fn outputs_that_nobody_reads_end_a_program_by_their_signal() {
+    let unread = |words: &[&str]| {
+        let mut command = command(&[], "streams", words);
+        let pipes = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = pipes.spawn().expect("started");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(text(&output.stderr), "", "{words:?}");
+        output.status.code()
+    };
+    const ENDED: Option<i32> = Some(128 + 13);
+    assert_eq!(unread(&["write"]), ENDED);
+    assert_eq!(unread(&["broken"]), ENDED);
+    assert_eq!(unread(&["unread", "default"]), ENDED);
+    assert_eq!(unread(&["unread", "handled"]), Some(3));
+    assert_eq!(unread(&["unread", "ignored"]), Some(5));
+    assert_eq!(unread(&["unread", "masked"]), ENDED);
+}
+
+#[test]
 fn outputs_that_take_no_more_are_errors_of_the_program() {
-    const EPIPE: i32 = 32;
     const ENOSPC: i32 = 28;
     let mut command = command(&[], "streams", &["write"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().expect("started");
-    drop(child.stdout.take());
-    assert_eq!(child.wait().expect("it ends").code(), Some(EPIPE));
     let full = std::fs::File::options().write(true).open("/dev/full");
     let status = command.stdout(full.expect("a full device")).status();
     assert_eq!(status.expect("it ends").code(), Some(ENOSPC));

@@ -4,13 +4,11 @@ use crate::call::Call;
 use crate::descriptor::{O_CLOEXEC, Object, Open};
 use crate::errno::{Answer, CallStop, Errno};
 use crate::pipes::{End, Look, ROOM, WHOLE};
-use crate::process;
 use alloc::vec;
 use alloc::vec::Vec;
 
 const O_WRONLY: u32 = 1;
 const O_NONBLOCK: u32 = 0o4000;
-const SIGPIPE: i32 = 13;
 
 /// Reads or writes so many bytes of the program's memory.
 pub(crate) fn transfer(end: &End, call: &Call<'_>, place: (u64, u64), write: bool) -> Answer {
@@ -47,10 +45,8 @@ fn put(end: &End, call: &Call<'_>, (at, length): (u64, u64)) -> Answer {
         call.program().read(at.wrapping_add(done), &mut bytes)?;
         match call.state(|state| Ok::<_, Errno>(state.pipes.of(end)?.put(&bytes)))?? {
             Look::Done(count) => done += count as u64,
-            Look::Gone => {
-                process::raise(call, true, SIGPIPE)?;
-                return Err(Errno::PIPE.into());
-            }
+            // The C library sends the signal, which knows whether the thread holds it back.
+            Look::Gone => return Err(Errno::PIPE.into()),
             Look::Hurry if done > 0 => break,
             other => wait(&other, call)?,
         }

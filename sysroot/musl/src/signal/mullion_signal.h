@@ -31,8 +31,12 @@ hidden long __mullion_signal(int signal, int code);
 /* The same with all that has been sent and is not blocked any more: how many handlers ran. */
 hidden int __mullion_flush(void);
 
-/* A handler for SIGPIPE runs, if there is one: without it the host has answered. */
+/* A write to a pipe that nobody reads sends SIGPIPE. A library without a handler has the error alone, since its host
+ * would lose it by a reader that has gone away. */
 hidden void __mullion_broken_pipe(void);
+
+/* Whether this is a program, which ends by that signal as elsewhere. */
+extern hidden char __mullion_is_program;
 
 /* siglongjmp goes to where the data stack is at this place: handlers below it have ended. */
 hidden void __mullion_left(unsigned long place);

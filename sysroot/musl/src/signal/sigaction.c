@@ -14,6 +14,8 @@ static struct mullion_signals first;
 
 volatile int __eintr_valid_flag;
 
+hidden char __mullion_is_program;
+
 struct mullion_signals *__mullion_signals(void)
 {
 	struct mullion_signals *own = __mullion_signals_of_thread ? __mullion_signals_of_thread() : 0;
@@ -130,6 +132,6 @@ hidden int __mullion_flush(void)
 
 hidden void __mullion_broken_pipe(void)
 {
-	if (handles(SIGPIPE))
+	if (__mullion_is_program || handles(SIGPIPE))
 		__mullion_signal(SIGPIPE, SI_USER);
 }

@@ -1,5 +1,5 @@
 /* Calls that may wait. Where the program has set an alarm, what is due is sent in front of a call and behind it, and
- * ends a sleep. A write to a pipe that nobody reads sends SIGPIPE. */
+ * ends a sleep. */
 #include <errno.h>
 #include <time.h>
 #include "pthread_impl.h"
@@ -108,7 +108,5 @@ long (__syscall_cp)(syscall_arg_t nr, syscall_arg_t u, syscall_arg_t v, syscall_
 	long result = __syscall_cp_c(nr, u, v, w, x, y, z);
 	if (__mullion_armed)
 		__mullion_alarm();
-	if (result == -EPIPE)
-		__mullion_broken_pipe();
 	return result;
 }

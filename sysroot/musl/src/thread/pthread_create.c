@@ -6,5 +6,5 @@
 #undef SYS_exit
 #define SYS_exit (__mullion_leave(0, 0), 0)
 
-/* Not this file: no folder of this tree beside `internal`. */
-#include <../internal/../thread/pthread_create.c>
+/* Not this file: this tree has no folder `process`. */
+#include <../process/../thread/pthread_create.c>

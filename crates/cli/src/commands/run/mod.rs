@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 #[derive(clap::Args)]
 #[command(after_help = "Exit status:
   the program's own when it ends by itself; 124 when its time or its steps were up; 125 when it faulted
-  (an abort is a fault); 126 when the image was refused or could not be started;
+  (an abort is a fault); 141 when nobody read its output any more (SIGPIPE); 126 when the image was refused or could not be started;
   2 for bad usage.
 
 Example:\n  mullion run --dir data::/data:ro --max-time 2s tool.mx /data/input.txt")]
@@ -132,6 +132,8 @@ pub(crate) struct Args {
 const OUT_OF_TIME: u8 = 124;
 /// The program faulted.
 const FAULTED: u8 = 125;
+/// The signal that ends a program whose output nobody reads any more.
+const PIPE: i32 = 13;
 /// The image was refused.
 const REFUSED: u8 = 126;
 
@@ -228,6 +230,10 @@ impl Args {
         }
         match ended? {
             ProgramEnd::Exit(status) => Ok(ExitCode::from(status as u8)),
+            // As elsewhere nobody is told: whoever reads has gone away.
+            ProgramEnd::Fault(fault) if matches!(fault.cause(), Cause::Raised { signal: PIPE }) => {
+                Ok(ExitCode::from(128 + PIPE as u8))
+            }
             ProgramEnd::Fault(fault) => {
                 let read = !self.no_debug_information;
                 report::print(path, program.file(), fault.raw(), elapsed, read);
