@@ -33,6 +33,15 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
         self.few.iter().take(self.count).chain(&self.more)
     }
 
+    /// The last one, which goes.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        self.more.pop().or_else(|| {
+            self.count = self.count.checked_sub(1)?;
+            self.few.get(self.count).copied()
+        })
+    }
+
     /// All of them, in their order; none are left.
     #[inline]
     pub(crate) fn take(&mut self) -> impl Iterator<Item = T> + use<T, N> {
@@ -57,6 +66,10 @@ mod tests {
             assert_eq!(few.iter().count(), 0);
             few.push(9);
             assert_eq!(few.take().collect::<Vec<_>>(), [9]);
+            (0..many).for_each(|one| few.push(one));
+            let last: Vec<u64> = std::iter::from_fn(|| few.pop()).collect();
+            assert_eq!(last, all.into_iter().rev().collect::<Vec<_>>());
+            assert_eq!(few.iter().count(), 0);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Calls that are in a module, and what each of them gave it. That is pools, requests, tables and the like that the
 //! module may pass to the core. They are found by walking the core's own structures from what the core has passed.
 
+use crate::few::Few;
 use crate::homes::Hold;
 use crate::layout::{self, read};
 use crate::object::Kind;
@@ -51,7 +52,10 @@ impl Root {
 }
 
 /// What a call of the host works with until it returns.
+#[derive(Clone, Copy, Default)]
 pub(crate) enum Held {
+    #[default]
+    Nothing,
     /// A pool that a module has made.
     Pool(Hold),
     /// A list of resources.
@@ -65,8 +69,9 @@ pub(crate) struct Frame {
     pub(crate) walled: &'static Walled,
     pub(crate) roots: [Root; 6],
     pub(crate) before: *const Frame,
-    /// What the module's call of the host works with now.
-    held: RefCell<Vec<Held>>,
+    /// What the module's call of the host works with now, and how much that is.
+    held: RefCell<Few<Held, 2>>,
+    kept: Cell<usize>,
     /// Whether the function of the host that the module calls now only computes.
     computes: Cell<bool>,
 }
@@ -98,7 +103,8 @@ impl Frame {
                 walled,
                 roots: [Root::None; 6],
                 before,
-                held: RefCell::default(),
+                held: RefCell::new(Few::new()),
+                kept: Cell::new(0),
                 computes: Cell::new(false),
             };
             fill(&mut frame.roots);
@@ -145,6 +151,7 @@ impl Frame {
     /// Keeps something until the call of the host returns that asks for it.
     pub(crate) fn keep(&self, held: Held) {
         self.held.borrow_mut().push(held);
+        self.kept.set(self.kept.get() + 1);
     }
 
     /// The call of the host begins, of which it is not known that it only computes.
@@ -168,27 +175,35 @@ impl Frame {
 
     /// The call has taken what it needs of lasting things. What it has looked at stays until it returns.
     pub(crate) fn end_turns(&self) {
-        let mut held = self.held.borrow_mut();
-        held.retain(|held| match held {
-            Held::Turn(at) => {
-                turns::end(*at);
-                false
+        let all = self.held.borrow_mut().take();
+        self.kept.set(0);
+        for held in all {
+            match held {
+                Held::Turn(at) => turns::end(at),
+                other => self.keep(other),
             }
-            _ => true,
-        });
+        }
     }
 
     /// How much is kept.
     #[inline]
     pub(crate) fn kept(&self) -> usize {
-        self.held.borrow().len()
+        self.kept.get()
     }
 
     /// Gives back what is kept beyond so many.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn let_go(&self, beyond: usize) {
         if self.kept() > beyond {
-            let held = self.held.borrow_mut().split_off(beyond);
+            self.let_all_go(beyond);
+        }
+    }
+
+    #[inline(never)]
+    fn let_all_go(&self, beyond: usize) {
+        while self.kept() > beyond {
+            let held = self.held.borrow_mut().pop();
+            self.kept.set(self.kept() - 1);
             held.into_iter().for_each(pools::let_go);
         }
     }

@@ -89,7 +89,7 @@ pub(crate) fn let_go(held: Held) {
     match held {
         Held::Pool(hold) => homes(|homes| homes.release(hold)),
         Held::Turn(at) => turns::end(at),
-        Held::List(_) => {}
+        Held::List(_) | Held::Nothing => {}
     }
 }
 

@@ -10,10 +10,11 @@
 //! No two threads wait for each other. A thread waits only for one that is inside of a function that only computes, with no
 //! function of a module in it. That one may itself wait for a turn, but only for one at a higher address than all that it has.
 
-use crate::quick::Map;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 struct Turn {
+    /// Of which thing.
+    of: u64,
     thread: u64,
     /// Calls of the thread that have it, one inside of the other.
     calls: u32,
@@ -29,10 +30,29 @@ impl Turn {
     }
 }
 
-static TURNS: Mutex<Option<Map<Turn>>> = Mutex::new(None);
+/// The turns that threads have, a few at a time.
+struct Turns {
+    all: Vec<Turn>,
+    /// How many threads wait.
+    waiting: usize,
+}
+
+impl Turns {
+    /// Something has changed. To wake threads is a call of the system, so it is asked for where there are any.
+    fn tell(&self) {
+        if self.waiting != 0 {
+            OVER.notify_all();
+        }
+    }
+}
+
+static TURNS: Mutex<Turns> = Mutex::new(Turns {
+    all: Vec::new(),
+    waiting: 0,
+});
 static OVER: Condvar = Condvar::new();
 
-fn turns() -> MutexGuard<'static, Option<Map<Turn>>> {
+fn turns() -> MutexGuard<'static, Turns> {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -66,22 +86,20 @@ pub(crate) fn short<R>(
 /// Another thread has it, and may have it for long; or that one could wait for this one.
 pub(crate) fn begin(at: u64, computes: bool) -> Result<(), String> {
     let thread = here();
-    let mut all = turns();
+    let mut turns = turns();
     loop {
-        let turns = all.get_or_insert_default();
         // Nobody waits for a turn that has functions of modules inside.
-        let has_above = turns
-            .iter()
-            .any(|(other, turn)| *other > at && turn.thread == thread && turn.inside == 0);
-        match turns.get_mut(&at) {
+        let above = |turn: &Turn| turn.of > at && turn.thread == thread && turn.inside == 0;
+        let has_above = turns.all.iter().any(above);
+        match turns.all.iter_mut().find(|turn| turn.of == at) {
             None => {
-                let turn = Turn {
+                turns.all.push(Turn {
+                    of: at,
                     thread,
                     calls: 1,
                     computes,
                     inside: 0,
-                };
-                turns.insert(at, turn);
+                });
                 return Ok(());
             }
             Some(turn) if turn.thread == thread => {
@@ -91,21 +109,26 @@ pub(crate) fn begin(at: u64, computes: bool) -> Result<(), String> {
             Some(turn) if !turn.is_short() || has_above => {
                 return Err(format!("{at:#x} is in use by another thread's call"));
             }
-            Some(_) => all = OVER.wait(all).unwrap_or_else(PoisonError::into_inner),
+            Some(_) => {
+                turns.waiting += 1;
+                turns = OVER.wait(turns).unwrap_or_else(PoisonError::into_inner);
+                turns.waiting -= 1;
+            }
         }
     }
 }
 
 /// A call returns that had the turn.
 pub(crate) fn end(at: u64) {
-    let mut all = turns();
-    let turns = all.get_or_insert_default();
-    if let Some(turn) = turns.get_mut(&at) {
-        turn.calls -= 1;
-        if turn.calls == 0 {
-            turns.remove(&at);
-            OVER.notify_all();
-        }
+    let mut turns = turns();
+    let Some(place) = turns.all.iter().position(|turn| turn.of == at) else {
+        return;
+    };
+    let turn = &mut turns.all[place];
+    turn.calls -= 1;
+    if turn.calls == 0 {
+        turns.all.swap_remove(place);
+        turns.tell();
     }
 }
 
@@ -113,11 +136,10 @@ pub(crate) fn end(at: u64) {
 pub(crate) fn inside<R>(act: impl FnOnce() -> R) -> R {
     let count = |change: fn(u32) -> u32| {
         let thread = here();
-        let mut all = turns();
-        let own = all.get_or_insert_default().values_mut();
-        own.filter(|turn| turn.thread == thread)
-            .for_each(|turn| turn.inside = change(turn.inside));
-        OVER.notify_all();
+        let mut turns = turns();
+        let own = turns.all.iter_mut().filter(|turn| turn.thread == thread);
+        own.for_each(|turn| turn.inside = change(turn.inside));
+        turns.tell();
     };
     count(|inside| inside + 1);
     let result = act();
@@ -127,7 +149,8 @@ pub(crate) fn inside<R>(act: impl FnOnce() -> R) -> R {
 
 /// A process has begun: of its parent's threads there is only this one.
 pub(crate) fn fresh() {
-    *turns() = None;
+    // Who waits is counted still: then there are calls of the system that nobody needs.
+    turns().all.clear();
 }
 
 #[cfg(test)]

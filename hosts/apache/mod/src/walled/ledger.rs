@@ -132,8 +132,7 @@ extern "C" fn nothing(_: u64) -> i32 {
     0
 }
 /// The pool, if it goes with no request or connection.
-fn lasting(pool: u64, is_bound: Option<bool>) -> Option<u64> {
-    let is_bound = is_bound.unwrap_or_else(|| pools::is_bound(pool));
+fn lasting(pool: u64, is_bound: bool) -> Option<u64> {
     (!is_bound).then_some(pool)
 }
 
@@ -155,10 +154,11 @@ impl Walled {
         if known.is_none() || !frame.is_given(pool) {
             self.may_use(frame, pool, own, known)?;
         }
+        let is_bound = known.unwrap_or_else(|| pools::is_bound(pool));
         // The turn comes before the lock: a thread that has the turn may wait for the lock.
-        turns::short(lasting(pool, known), || {
+        turns::short(lasting(pool, is_bound), || {
             let mut state = lock(&self.state);
-            self.open(&mut state, pool);
+            self.open(&mut state, pool, is_bound);
             act(&mut state)
         })
     }
@@ -189,12 +189,12 @@ impl Walled {
     }
 
     /// A ledger for a pool that lives.
-    fn open(&'static self, state: &mut State, pool: u64) {
+    fn open(&'static self, state: &mut State, pool: u64, is_bound: bool) {
         if state.ledgers.contains_key(&pool) {
             return;
         }
         let mut fresh = state.spare.pop().unwrap_or_default();
-        fresh.is_bound = pools::is_bound(pool);
+        fresh.is_bound = is_bound;
         state.ledgers.insert(pool, fresh);
         let cleanup = Cleanup { walled: self, pool };
         // SAFETY: the pool lives: the core has passed it, or a module has made it. It runs the cleanup before its
@@ -225,9 +225,10 @@ impl Walled {
 
     /// A block of another module's, as long as its pool lives.
     pub(crate) fn borrow(&'static self, (pool, at, bytes): (u64, u64, u64)) -> Answer<()> {
-        turns::short(lasting(pool, None), || {
+        let is_bound = pools::is_bound(pool);
+        turns::short(lasting(pool, is_bound), || {
             let mut state = lock(&self.state);
-            self.open(&mut state, pool);
+            self.open(&mut state, pool, is_bound);
             let granted = self.grant(at, bytes)?;
             let ledger = state.ledgers.entry(pool).or_default();
             ledger.lend(self, pool, granted);
@@ -260,7 +261,7 @@ impl Walled {
     /// A filter of the module was stopped in a request, which has this pool.
     pub(crate) fn note_stopped(&'static self, r: u64, pool: u64) {
         let mut state = lock(&self.state);
-        self.open(&mut state, pool);
+        self.open(&mut state, pool, pools::is_bound(pool));
         let ledger = state.ledgers.entry(pool).or_default();
         ledger.stopped.push(r);
         self.deeds.add(deeds::STOPPED);
