@@ -51,6 +51,7 @@ mod pages;
 mod partners;
 mod patterns;
 mod pieces;
+mod places;
 mod pooled;
 mod pools;
 mod processes;

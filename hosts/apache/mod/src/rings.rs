@@ -14,6 +14,7 @@ use crate::few::Few;
 use crate::frame::Frame;
 use crate::kinds;
 use crate::layout::read;
+use crate::places::Places;
 use crate::quick::Map;
 use crate::walled::{Answer, Walled, lock};
 
@@ -45,11 +46,17 @@ struct Brigade {
     home: u64,
 }
 
-/// The rings of one module. Keys are addresses of copies, but for `copies`.
+/// What a copy is of.
+enum Shown {
+    Bucket(Bucket),
+    Brigade(Brigade),
+}
+
+/// The rings of one module.
 #[derive(Default)]
 pub(crate) struct Rings {
-    buckets: Map<Bucket>,
-    brigades: Map<Brigade>,
+    /// By addresses of copies.
+    shown: Places<Shown, BUCKET>,
     /// By the core's buckets and brigades.
     copies: Map<u64>,
     /// What goes with a pool: copies.
@@ -167,8 +174,35 @@ impl Rings {
         self.at_home(home).push(copy);
     }
 
+    #[inline]
+    fn bucket(&self, copy: u64) -> Option<&Bucket> {
+        match self.shown.get(copy)? {
+            Shown::Bucket(bucket) => Some(bucket),
+            Shown::Brigade(_) => None,
+        }
+    }
+
+    #[inline]
+    fn bucket_mut(&mut self, copy: u64) -> Option<&mut Bucket> {
+        match self.shown.get_mut(copy)? {
+            Shown::Bucket(bucket) => Some(bucket),
+            Shown::Brigade(_) => None,
+        }
+    }
+
+    #[inline]
+    fn brigade(&self, copy: u64) -> Option<&Brigade> {
+        match self.shown.get(copy)? {
+            Shown::Brigade(brigade) => Some(brigade),
+            Shown::Bucket(_) => None,
+        }
+    }
+
     fn remove(&mut self, copy: u64) -> Option<Bucket> {
-        let bucket = self.buckets.remove(&copy)?;
+        self.bucket(copy)?;
+        let Some(Shown::Bucket(bucket)) = self.shown.remove(copy) else {
+            return None;
+        };
         self.copies.remove(&bucket.real);
         if let Some(home) = self.homes.get_mut(&bucket.home)
             && let Some(at) = home.iter().rposition(|one| *one == copy)
@@ -181,7 +215,7 @@ impl Rings {
 
     /// Whether it is an element of a ring of the module's.
     fn is_element(&self, at: u64) -> bool {
-        self.buckets.contains_key(&at) || self.brigades.contains_key(&at.wrapping_sub(RING))
+        self.bucket(at).is_some() || self.brigade(at.wrapping_sub(RING)).is_some()
     }
 
     /// What goes with a pool, to be destroyed by the caller.
@@ -191,16 +225,20 @@ impl Rings {
             return left;
         };
         for copy in all.drain(..) {
-            if let Some(brigade) = self.brigades.remove(&copy) {
-                self.copies.remove(&brigade.real);
-                self.free.push(copy);
-            } else if let Some(bucket) = self.buckets.remove(&copy) {
-                self.copies.remove(&bucket.real);
-                self.free.push(copy);
-                if !bucket.is_out {
-                    left.push(bucket.real);
+            let Some(shown) = self.shown.remove(copy) else {
+                continue;
+            };
+            let real = match shown {
+                Shown::Brigade(brigade) => brigade.real,
+                Shown::Bucket(bucket) => {
+                    if !bucket.is_out {
+                        left.push(bucket.real);
+                    }
+                    bucket.real
                 }
-            }
+            };
+            self.copies.remove(&real);
+            self.free.push(copy);
         }
         if self.spare.len() < SPARE {
             self.spare.push(all);
@@ -222,9 +260,9 @@ impl Walled {
     fn slot(&'static self, rings: &mut Rings) -> Answer<u64> {
         if rings.free.is_empty() {
             let (at, bytes) = self.chunk()?;
-            rings
-                .free
-                .extend((0..bytes / BUCKET).map(|n| at + BUCKET * n));
+            let count = bytes / BUCKET;
+            rings.shown.add(at, count);
+            rings.free.extend((0..count).map(|n| at + BUCKET * n));
         }
         rings.free.pop().ok_or_else(|| "no memory".to_owned())
     }
@@ -241,13 +279,17 @@ impl Walled {
         };
         rings.numbers += 1;
         let number = rings.numbers;
-        let bucket = rings.buckets.entry(copy).or_insert(Bucket {
-            real,
-            home,
-            shown: [0; 4],
-            is_out: false,
-            number,
-        });
+        if rings.bucket(copy).is_none() {
+            let fresh = Bucket {
+                real,
+                home,
+                shown: [0; 4],
+                is_out: false,
+                number,
+            };
+            rings.shown.put(copy, Shown::Bucket(fresh));
+        }
+        let bucket = rings.bucket_mut(copy).ok_or("no place for a bucket")?;
         bucket.is_out = false;
         // SAFETY: it is a bucket of the core's, and a copy is the module's memory, which is as large.
         unsafe {
@@ -305,7 +347,11 @@ impl Walled {
                     (copy as *mut u64).copy_from_nonoverlapping(real as *const u64, 4);
                     link(copy + RING, copy + RING);
                 }
-                rings.brigades.insert(copy, Brigade { real, home });
+                let fresh = Shown::Brigade(Brigade { real, home });
+                rings
+                    .shown
+                    .put(copy, fresh)
+                    .ok_or("no place for a brigade")?;
                 rings.add(home, real, copy);
                 copy
             }
@@ -316,7 +362,7 @@ impl Walled {
 
     /// Moves what is in the core's brigade to the module's copy.
     fn show_ring(&'static self, rings: &mut Rings, copy: u64) -> Answer<()> {
-        let Some(Brigade { real, home }) = rings.brigades.get(&copy) else {
+        let Some(Brigade { real, home }) = rings.brigade(copy) else {
             return Ok(());
         };
         let (real, home) = (*real, *home);
@@ -343,7 +389,7 @@ impl Walled {
     fn take_back(&'static self, passing: &mut Passing<'_>, copy: u64) -> Answer<u64> {
         let mut rings = lock(&self.rings);
         let rings = &mut *rings;
-        let Some(Brigade { real, home }) = rings.brigades.get(&copy) else {
+        let Some(Brigade { real, home }) = rings.brigade(copy) else {
             return Err(format!(
                 "{copy:#x} is no brigade that the module was given or has made"
             ));
@@ -362,7 +408,7 @@ impl Walled {
             let mut last = read(real + RING + PREVIOUS);
             let mut adopted = 0;
             while at != sentinel {
-                let Some(bucket) = rings.buckets.get_mut(&at) else {
+                let Some(bucket) = rings.bucket_mut(at) else {
                     if adopted == kinds::MOST {
                         return Err(format!("{at:#x} in a brigade is no bucket"));
                     }
@@ -406,7 +452,10 @@ impl Walled {
     /// A brigade of the core's goes out of the module's sight.
     pub(crate) fn hide_brigade(&self, copy: u64) {
         let mut rings = lock(&self.rings);
-        if let Some(brigade) = rings.brigades.remove(&copy) {
+        if rings.brigade(copy).is_none() {
+            return;
+        }
+        if let Some(Shown::Brigade(brigade)) = rings.shown.remove(copy) {
             rings.copies.remove(&brigade.real);
             if let Some(home) = rings.homes.get_mut(&brigade.home) {
                 home.retain(|one| *one != copy);
@@ -440,13 +489,13 @@ impl<'f> Passing<'f> {
     pub(crate) fn bucket(&mut self, copy: u64) -> Answer<u64> {
         let walled = self.frame.walled;
         let mut rings = lock(&walled.rings);
-        if let Some(brigade) = rings.brigades.get(&copy.wrapping_sub(RING))
+        if let Some(brigade) = rings.brigade(copy.wrapping_sub(RING))
             && self.has(copy.wrapping_sub(RING))
         {
             return Ok(brigade.real + RING);
         }
         let passed = self.out.iter().any(|(one, _)| *one == copy);
-        let found = rings.buckets.get_mut(&copy);
+        let found = rings.bucket_mut(copy);
         let Some(bucket) = found.filter(|bucket| passed || !bucket.is_out) else {
             return Err(format!(
                 "{copy:#x} is no bucket that the module was given or has made"
@@ -477,7 +526,7 @@ impl<'f> Passing<'f> {
             walled.show_alone(rings, copy)?;
         }
         for (copy, number) in self.out.take() {
-            let found = rings.buckets.get(&copy);
+            let found = rings.bucket(copy);
             if found.is_some_and(|bucket| bucket.is_out && bucket.number == number) {
                 rings.remove(copy);
             }
@@ -493,14 +542,14 @@ impl<'f> Passing<'f> {
         }
         let mut rings = lock(&walled.rings);
         let end = rings.copies.get(&real.wrapping_sub(RING));
-        if let Some(copy) = end.filter(|copy| rings.brigades.contains_key(copy)) {
+        if let Some(copy) = end.filter(|copy| rings.brigade(**copy).is_some()) {
             return Ok(copy + RING);
         }
         if let Some(copy) = rings.copies.get(&real).copied() {
             let is_out = |bucket: &Bucket| bucket.is_out;
             // SAFETY: it is a bucket of the core's.
             let is_alone = unsafe { read(real) == real };
-            if !(is_alone && rings.buckets.get(&copy).is_some_and(is_out)) {
+            if !(is_alone && rings.bucket(copy).is_some_and(is_out)) {
                 return Ok(copy);
             }
             // The core has destroyed one that a call around this one has passed to it, and has made another one in its place.
@@ -527,7 +576,7 @@ impl<'f> Passing<'f> {
 impl Walled {
     /// A bucket that was passed alone: what the core has put behind it comes behind the copy.
     fn show_alone(&'static self, rings: &mut Rings, copy: u64) -> Answer<()> {
-        let Some(bucket) = rings.buckets.get_mut(&copy) else {
+        let Some(bucket) = rings.bucket_mut(copy) else {
             return Ok(());
         };
         let (real, home) = (bucket.real, bucket.home);
@@ -564,7 +613,7 @@ impl Walled {
     fn move_home(&'static self, frame: &Frame, copy: u64, pool: u64) -> Answer<()> {
         self.pool(frame, pool)?;
         let mut rings = lock(&self.rings);
-        let Some(bucket) = rings.buckets.get_mut(&copy) else {
+        let Some(bucket) = rings.bucket_mut(copy) else {
             return Ok(());
         };
         let old = std::mem::replace(&mut bucket.home, pool);
@@ -597,7 +646,7 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
         Of::Destroy => return Ok(0),
         Of::Free => {
             let mut rings = lock(&walled.rings);
-            let known = rings.buckets.get(&copy).filter(|bucket| !bucket.is_out);
+            let known = rings.bucket(copy).filter(|bucket| !bucket.is_out);
             let known = known.is_some_and(|bucket| {
                 frame.has_pool(bucket.home) || walled.knows_pool(bucket.home)
             });

@@ -7,6 +7,8 @@ mod homes;
 #[path = "../src/object.rs"]
 #[expect(dead_code, reason = "names are for messages of a server")]
 mod object;
+#[path = "../src/places.rs"]
+mod places;
 #[path = "../src/quick.rs"]
 mod quick;
 #[path = "../src/turns.rs"]

@@ -1,0 +1,115 @@
+//! What is known of a module's copies of buckets and brigades, by their addresses. Copies lie side by side in chunks of memory, so an
+//! address says where it is kept. A module may name any address.
+
+/// What is kept for each place of some chunks; a place has so many bytes.
+pub(crate) struct Places<T, const BYTES: u64> {
+    /// Where each chunk begins and ends, and the number of its first place, in order.
+    chunks: Vec<(u64, u64, usize)>,
+    all: Vec<Option<T>>,
+}
+
+impl<T, const BYTES: u64> Default for Places<T, BYTES> {
+    fn default() -> Places<T, BYTES> {
+        Places {
+            chunks: Vec::new(),
+            all: Vec::new(),
+        }
+    }
+}
+
+impl<T, const BYTES: u64> Places<T, BYTES> {
+    /// Places from an address on, which are in no chunk yet.
+    pub(crate) fn add(&mut self, first: u64, count: u64) {
+        let behind = self.chunks.partition_point(|(start, ..)| *start < first);
+        let chunk = (first, first + BYTES * count, self.all.len());
+        self.chunks.insert(behind, chunk);
+        let room = self.all.len() + count as usize;
+        self.all.resize_with(room, || None);
+    }
+
+    /// The number of the place that begins at an address.
+    #[inline]
+    fn place(&self, at: u64) -> Option<usize> {
+        let behind = self.chunks.partition_point(|(start, ..)| *start <= at);
+        let (start, end, base) = *self.chunks.get(behind.checked_sub(1)?)?;
+        let distance = at - start;
+        let is_place = at < end && distance.is_multiple_of(BYTES);
+        is_place.then(|| base + (distance / BYTES) as usize)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, at: u64) -> Option<&T> {
+        self.all[self.place(at)?].as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, at: u64) -> Option<&mut T> {
+        let place = self.place(at)?;
+        self.all[place].as_mut()
+    }
+
+    /// Keeps something at a place; none if there is no such place.
+    #[inline]
+    pub(crate) fn put(&mut self, at: u64, kept: T) -> Option<&mut T> {
+        let place = self.place(at)?;
+        Some(self.all[place].insert(kept))
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, at: u64) -> Option<T> {
+        let place = self.place(at)?;
+        self.all[place].take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Places;
+    use std::collections::HashMap;
+
+    /// All addresses around some chunks, which come in any order and may adjoin, against a map.
+    #[test]
+    fn an_address_is_a_place_if_one_begins_there() {
+        let mut state = 7u64;
+        let mut below = |limit: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % limit
+        };
+        let (mut places, mut known) = (
+            Places::<u64, 8>::default(),
+            HashMap::<u64, Option<u64>>::new(),
+        );
+        for first in [400, 160, 240, 80, 800] {
+            places.add(first, 10);
+            known.extend((0..10).map(|place| (first + 8 * place, None)));
+        }
+        let mut done = [0; 3];
+        for turn in 0..20_000 {
+            let at = below(1000);
+            let entry = known.get_mut(&at);
+            let is_place = entry.is_some();
+            done[0] += u32::from(is_place);
+            match below(3) {
+                0 => {
+                    assert_eq!(places.put(at, turn).is_some(), is_place);
+                    entry.into_iter().for_each(|entry| *entry = Some(turn));
+                }
+                1 => {
+                    let removed = places.remove(at);
+                    assert_eq!(removed, entry.and_then(Option::take));
+                    done[1] += u32::from(removed.is_some());
+                }
+                _ => {
+                    assert_eq!(places.get_mut(at).copied(), entry.copied().flatten());
+                    done[2] += u32::from(places.get(at).is_some());
+                }
+            }
+        }
+        assert!(done.into_iter().min() > Some(100), "{done:?}");
+        for at in [u64::MAX, 0, 79, 880] {
+            assert_eq!(places.get(at), None);
+        }
+    }
+}
