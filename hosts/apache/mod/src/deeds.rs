@@ -28,6 +28,12 @@ impl Deeds {
         self.0.load(Ordering::Relaxed) & any != 0
     }
 
+    /// Whether it has done nothing of all this.
+    #[inline(always)]
+    pub(crate) fn none(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
     pub(crate) fn add(&self, deed: u8) {
         self.0.fetch_or(deed, Ordering::Relaxed);
     }
