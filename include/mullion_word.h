@@ -211,6 +211,16 @@ static inline mullion_word_effect mullion_word_out(uint8_t argument, mullion_wor
     return mullion_word_effect_of(2, argument, size);
 }
 
+/* So many bytes are written. Words of them that point into the text that is argument `text` do so still behind the call:
+ * a function of the host gets a copy of the text, as `strtol` does, which writes where the number ends. */
+static inline mullion_word_effect mullion_word_into(uint8_t argument, uint64_t bytes, uint8_t text)
+{
+    mullion_word_size size = { 0, 0, 0, 0 };
+    size.first = text;
+    size.bytes = bytes;
+    return mullion_word_effect_of(12, argument, size);
+}
+
 /* Both. */
 static inline mullion_word_effect mullion_word_inout(uint8_t argument, mullion_word_size size)
 {

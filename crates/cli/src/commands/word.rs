@@ -137,6 +137,10 @@ impl CheckArgs {
                 true => outln!("allows {name}")?,
                 false => outln!("allows {name}: {}", effects.join(", "))?,
             }
+            for (parameter, callback) in &call.callbacks {
+                let effects = callback.described().join(", ");
+                outln!("  lends {parameter}, which it calls back: {effects}")?;
+            }
         }
         let Some(module) = &self.module else {
             return Ok(ExitCode::SUCCESS);

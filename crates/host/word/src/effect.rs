@@ -84,6 +84,7 @@ impl CEffect {
             9 => Ok(Effect::Instance(at)),
             10 => Ok(Effect::CopyIn(at, size)),
             11 => Ok(Effect::CopyInOut(at, size)),
+            12 => Ok(Effect::Into(at, size, self.size.first)),
             _ => Err(wrong("kind of effect")),
         }
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!   effect     = name "(" [ parameter [ "," size ] ] ")"
 //!   gives      = "gives" "(" size ")"
+//!   into       = "into" "(" parameter "," size "," parameter ")"
 //!   size       = sum | "string" | "list" | "strings" | "vectors" "(" sum ")"
 //!   sum        = [ "-" ] term { ( "+" | "-" ) term }            at most three
 //!   term       = factor { "*" factor }                          at most two values
@@ -102,6 +103,11 @@ impl<'a> Reader<'a> {
             "copyin" => |reader| reader.sized().map(|(at, size)| Effect::CopyIn(at, size)),
             "copyinout" => |reader| reader.sized().map(|(at, size)| Effect::CopyInOut(at, size)),
             "inout" => |reader| reader.sized().map(|(at, size)| Effect::InOut(at, size)),
+            "into" => |reader| {
+                let (at, size) = reader.sized()?;
+                reader.wants(',')?;
+                Ok(Effect::Into(at, size, reader.parameter()?))
+            },
             "takes" => |reader| reader.sized().map(|(at, size)| Effect::Takes(at, size)),
             "moves" => |reader| reader.sized().map(|(at, size)| Effect::Moves(at, size)),
             "gives" => |reader| reader.size().map(Effect::Gives),
@@ -114,7 +120,7 @@ impl<'a> Reader<'a> {
             _ => {
                 self.at = start;
                 return self.wrong(format!(
-                    "`{name}` is no effect: in, out, inout, copyin, copyinout, string, list, strings, takes, gives, frees, moves, callback or instance"
+                    "`{name}` is no effect: in, out, into, inout, copyin, copyinout, string, list, strings, takes, gives, frees, moves, callback or instance"
                 ));
             }
         };
@@ -125,6 +131,7 @@ impl<'a> Reader<'a> {
         let is_vectors = |size: Size| matches!(size, Size::Vectors(_));
         match effect {
             Effect::Out(_, size)
+            | Effect::Into(_, size, _)
             | Effect::InOut(_, size)
             | Effect::Takes(_, size)
             | Effect::Moves(_, size)
@@ -134,7 +141,8 @@ impl<'a> Reader<'a> {
                 self.at = start;
                 self.wrong("only `in` may be as long as a string or a list")
             }
-            Effect::Takes(_, Size::Vectors(_))
+            Effect::Into(_, Size::Vectors(_), _)
+            | Effect::Takes(_, Size::Vectors(_))
             | Effect::Moves(_, Size::Vectors(_))
             | Effect::Gives(Size::Vectors(_)) => {
                 self.at = start;
@@ -166,10 +174,7 @@ impl<'a> Reader<'a> {
         let word = self.word();
         let number = match word.parse::<usize>() {
             Ok(number) => Some(number),
-            Err(_) => {
-                let mut names = self.parameters.iter().map(|known| split(known).1);
-                names.position(|known| known == word)
-            }
+            Err(_) => named(self.parameters, word),
         };
         match number {
             Some(number) if number < PARAMETERS => Ok(number as u8),
@@ -214,7 +219,7 @@ impl<'a> Reader<'a> {
             _ => {
                 let number = word.parse();
                 self.space();
-                if let (Ok(bytes), true) = (number, self.rest().starts_with(')')) {
+                if let (Ok(bytes), true) = (number, self.rest().starts_with([')', ','])) {
                     return Ok(Size::Bytes(bytes));
                 }
             }
@@ -319,6 +324,17 @@ impl<'a> Reader<'a> {
     }
 }
 
+fn named(parameters: &[String], name: &str) -> Option<usize> {
+    let mut names = parameters.iter().map(|known| split(known).1);
+    names.position(|known| known == name)
+}
+
+/// The number of a parameter that has a name and is in a register.
+pub(crate) fn place(parameters: &[String], name: &str) -> Option<u8> {
+    let number = named(parameters, name).filter(|number| *number < PARAMETERS)?;
+    u8::try_from(number).ok()
+}
+
 /// The type, as far as it is written, and the name of a parameter.
 pub(crate) fn split(parameter: &str) -> (&str, &str) {
     parameter.rsplit_once(' ').unwrap_or(("", parameter))
@@ -419,6 +435,14 @@ pub(crate) fn write(effect: &Effect, parameters: &[String]) -> String {
         Effect::In(at, Size::Texts) => text = format!("strings({})", parameter(at)),
         Effect::In(at, bytes) => sized(&mut text, "in", at, bytes),
         Effect::Out(at, bytes) => sized(&mut text, "out", at, bytes),
+        Effect::Into(at, bytes, of) => {
+            text = format!(
+                "into({}, {}, {})",
+                parameter(at),
+                size(bytes),
+                parameter(of)
+            );
+        }
         Effect::InOut(at, bytes) => sized(&mut text, "inout", at, bytes),
         Effect::CopyIn(at, bytes) => sized(&mut text, "copyin", at, bytes),
         Effect::CopyInOut(at, bytes) => sized(&mut text, "copyinout", at, bytes),

@@ -41,6 +41,8 @@ pub struct Call {
     pub parameters: Vec<String>,
     /// What it does with them.
     pub effects: Vec<Effect>,
+    /// Functions that are passed to it, by their parameters: what calls of them mean while it runs.
+    pub callbacks: BTreeMap<String, Call>,
     /// Words of arguments that it gets on the stack.
     pub stacked: u8,
     /// Which allocator it is of, if it gives, frees or moves; none: the C library's.

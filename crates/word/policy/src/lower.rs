@@ -1,6 +1,7 @@
 //! From files to the run time's values.
 
 use crate::C_LIBRARY;
+use crate::effect::place;
 use crate::file::{Call, File};
 use mullion_word_runtime::{FunctionPolicy, Limits, Policy};
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,7 +145,13 @@ fn function(call: &Call) -> Option<FunctionPolicy> {
     match call.effects.is_empty() && call.stacked == 0 {
         true => None,
         false => {
-            let policy = FunctionPolicy::of(&call.effects).stacked(call.stacked);
+            let mut policy = FunctionPolicy::of(&call.effects).stacked(call.stacked);
+            for (name, callback) in &call.callbacks {
+                let meaning = function(callback).unwrap_or_default();
+                if let Some(at) = place(&call.parameters, name) {
+                    policy = policy.callback(at, meaning);
+                }
+            }
             Some(match &call.allocator {
                 Some(name) => policy.allocator(allocator(name)),
                 None => policy,

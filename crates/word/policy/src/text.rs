@@ -2,7 +2,7 @@
 
 use crate::effect;
 use crate::file::{Call, Export, File, HostVariable, Limits};
-use mullion_word_runtime::ErrorValue;
+use mullion_word_runtime::{Effect, ErrorValue};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -63,8 +63,19 @@ struct WrittenLimits {
 struct WrittenCall {
     parameters: Vec<Spanned<String>>,
     effects: Vec<Spanned<String>>,
+    callback: BTreeMap<String, Spanned<WrittenCallback>>,
     stacked: Option<Spanned<u8>>,
     allocator: Option<Spanned<String>>,
+    reason: Option<String>,
+}
+
+/// What calls of a function mean that is passed to a function of the host.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenCallback {
+    parameters: Vec<Spanned<String>>,
+    effects: Vec<Spanned<String>>,
+    stacked: Option<Spanned<u8>>,
     reason: Option<String>,
 }
 
@@ -180,7 +191,7 @@ impl Source<'_> {
             effect::parse(text.get_ref(), &parameters)
                 .map_err(|wrong| self.error(start + 1 + wrong.at, wrong.what))
         });
-        let effects = effects.collect::<Answer<_>>()?;
+        let effects = effects.collect::<Answer<Vec<_>>>()?;
         let stacked = match written.stacked {
             Some(words) if *words.get_ref() > STACKED => {
                 let what = format!("at most {STACKED} words of arguments can be on the stack");
@@ -191,9 +202,11 @@ impl Source<'_> {
         };
         let place = written.allocator.as_ref().map(|name| name.span().start);
         let allocator = written.allocator.map(|name| self.name(name)).transpose()?;
+        let callbacks = self.callbacks(written.callback, &parameters, &effects)?;
         let call = Call {
             parameters,
             effects,
+            callbacks,
             stacked,
             allocator,
             reason: written.reason,
@@ -205,6 +218,36 @@ impl Source<'_> {
             }
             None => Ok(call),
         }
+    }
+
+    /// Each is of a parameter that is a function.
+    fn callbacks(
+        &self,
+        written: BTreeMap<String, Spanned<WrittenCallback>>,
+        parameters: &[String],
+        effects: &[Effect],
+    ) -> Answer<BTreeMap<String, Call>> {
+        let mut callbacks = BTreeMap::new();
+        for (name, callback) in written {
+            let start = callback.span().start;
+            let place = effect::place(parameters, &name)
+                .filter(|at| effects.contains(&Effect::Callback(*at)));
+            if place.is_none() {
+                let what = format!("`{name}` is no parameter with `callback({name})`");
+                return Err(self.error(start, what));
+            }
+            let callback = callback.into_inner();
+            let call = WrittenCall {
+                parameters: callback.parameters,
+                effects: callback.effects,
+                stacked: callback.stacked,
+                reason: callback.reason,
+                ..WrittenCall::default()
+            };
+            let call = self.call(call, Vec::new())?;
+            callbacks.insert(name, call);
+        }
+        Ok(callbacks)
     }
 
     fn limits(&self, written: WrittenLimits) -> Answer<Limits> {
@@ -307,8 +350,8 @@ impl File {
                 parameters: export.parameters,
                 effects: export.effects,
                 stacked: export.stacked,
-                allocator: None,
                 reason: export.reason,
+                ..WrittenCall::default()
             };
             let call = source.call(written, parameters(&name))?;
             file.exports.insert(name, Export { call, error });

@@ -40,6 +40,10 @@ impl fmt::Display for File {
         for (name, call) in &self.calls {
             writeln!(f, "\n[call.{name}]")?;
             write_call(f, call)?;
+            for (parameter, callback) in &call.callbacks {
+                writeln!(f, "\n[call.{name}.callback.{parameter}]")?;
+                write_call(f, callback)?;
+            }
         }
         for (name, export) in &self.exports {
             writeln!(f, "\n[export.{name}]")?;

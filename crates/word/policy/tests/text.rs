@@ -5,6 +5,7 @@ use mullion_word_policy::{
 };
 use mullion_word_runtime::{Bits, Effect, ErrorValue, Number, Size, Sum, Term};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 fn wrong(text: &str) -> TextError {
@@ -76,6 +77,8 @@ fn sizes_are_sums_of_what_is_passed() {
     assert_eq!(of("in(q, strings)"), Effect::In(3, Size::Texts));
     assert_eq!(of("copyin(q, string)"), Effect::CopyIn(3, Size::Text));
     assert_eq!(of("copyinout(p, 8)"), Effect::CopyInOut(0, Size::Bytes(8)));
+    assert_eq!(of("into(p, 8, q)"), Effect::Into(0, Size::Bytes(8), 3));
+    assert_eq!(of("into(p, m, 3)"), Effect::Into(0, Size::Argument(2), 3));
     for (effect, what) in [
         ("copyin(p, list)", "always copied"),
         ("copyin(p, vectors(n))", "always copied"),
@@ -88,6 +91,10 @@ fn sizes_are_sums_of_what_is_passed() {
         ("in(p, n + 9223372036854775808)", "below 2^63"),
         ("out(p, strings)", "only `in`"),
         ("takes(p, vectors(n))", "of vectors"),
+        ("into(p, string, q)", "only `in`"),
+        ("into(p, vectors(n), q)", "of vectors"),
+        ("into(p, 8)", "`,` is wanted"),
+        ("into(p, 8, r)", "is none of"),
     ] {
         let text = format!(
             "[call.f]\nparameters = [\"p\", \"int n\", \"m\", \"q\"]\neffects = [\"{effect}\"]"
@@ -333,6 +340,8 @@ fn effect() -> impl Strategy<Value = Effect> {
         at.clone().prop_map(|at| Effect::In(at, Size::Texts)),
         (at.clone(), sum()).prop_map(|(at, sum)| Effect::Out(at, Size::Vectors(sum))),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::Out(at, size)),
+        (at.clone(), size.clone(), at.clone())
+            .prop_map(|(at, size, of)| Effect::Into(at, size, of)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::InOut(at, size)),
         (at.clone(), size.clone()).prop_map(|(at, size)| Effect::CopyIn(at, size)),
         at.clone().prop_map(|at| Effect::CopyIn(at, Size::Text)),
@@ -366,9 +375,20 @@ fn call() -> impl Strategy<Value = Call> {
                     parameters: parameters.clone(),
                     effects,
                     stacked,
-                    allocator: None,
                     reason: reason.clone(),
+                    ..Call::default()
                 };
+                let takes = |at: &usize| call.effects.contains(&Effect::Callback(*at as u8));
+                let functions = (0..call.parameters.len()).filter(takes);
+                for parameter in functions.map(|at| call.parameters[at].clone()) {
+                    let callback = Call {
+                        callbacks: BTreeMap::new(),
+                        allocator: None,
+                        ..call.clone()
+                    };
+                    let name = parameter.rsplit(' ').next().unwrap_or_default();
+                    call.callbacks.insert(name.to_owned(), callback);
+                }
                 call.allocator = allocator.clone().filter(|_| call.allocates());
                 call
             })
@@ -400,6 +420,7 @@ fn file() -> impl Strategy<Value = File> {
         name(),
         (call(), error()).prop_map(|(mut call, error)| {
             call.allocator = None;
+            call.callbacks.clear();
             Export { call, error }
         }),
         0..3,

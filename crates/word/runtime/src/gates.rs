@@ -197,6 +197,8 @@ unsafe extern "C" {
     fn mullion_word_fetch_bytes();
     fn mullion_word_fetch_byte();
     fn mullion_word_fetch_end();
+    fn mullion_word_text(at: *const u8) -> u64;
+    fn mullion_word_text_gone();
     fn mullion_word_find_here() -> *mut Here;
     /// Enters `body`, with these registers, and leaves its result there. The seat is the thread's in this domain,
     /// there is room on the control stack, and the host runs.
@@ -239,8 +241,22 @@ pub(crate) unsafe fn fetch(to: *mut u8, from: *const u8, bytes: u64) -> u64 {
     unsafe { mullion_word_fetch(to, from, bytes) }
 }
 
-/// Where a thread goes on that [`fetch`] has led to no memory: byte by byte, and then with what it has.
+/// Bytes of a text that may not be there, in front of its zero. None: its memory ends before. Another thread may write it meanwhile.
+///
+/// # Safety
+/// Where there is memory, it may be read.
+pub(crate) unsafe fn text(at: *const u8) -> Option<u64> {
+    // SAFETY: it reads pages that the text is in, as the caller allows, and goes on behind a fault (`behind_fetch`).
+    let length = unsafe { mullion_word_text(at) };
+    (length != u64::MAX).then_some(length)
+}
+
+/// Where a thread goes on that [`fetch`] or [`text`] has led to no memory: byte by byte, and then with what it has.
 pub(crate) fn behind_fetch(at: u64) -> Option<u64> {
+    let measured = mullion_word_text as *const c_void as u64..address(mullion_word_text_gone);
+    if measured.contains(&at) {
+        return Some(address(mullion_word_text_gone));
+    }
     let eight = address(mullion_word_fetch_eight)..address(mullion_word_fetch_bytes);
     let byte = address(mullion_word_fetch_byte)..address(mullion_word_fetch_end);
     if eight.contains(&at) {

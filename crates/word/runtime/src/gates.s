@@ -47,7 +47,7 @@
 #   newest frame and goes on at mullion_word_faulted. The labels that end in _trap are its own traps.
 
     .text
-    .irp label, fetch, fetch_eight, fetch_bytes, fetch_byte, fetch_end, gates, enter, leave, leave_any, mark, unwind, refused_trap, unwind_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
+    .irp label, fetch, fetch_eight, fetch_bytes, fetch_byte, fetch_end, text, text_gone, gates, enter, leave, leave_any, mark, unwind, refused_trap, unwind_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
     .globl  mullion_word_\label
     .hidden mullion_word_\label
     .endr
@@ -597,6 +597,37 @@ mullion_word_fetch_byte:
     inc     %rax
     jmp     mullion_word_fetch_bytes
 mullion_word_fetch_end:
+    ret
+
+    # How long a text is. rdi: where it begins; rax: bytes in front of its zero, or -1 if its memory ends before. Sixteen bytes that
+    # are aligned lie in one page, so the read is of no page that the text is not in. A fault goes on at text_gone (`fault.rs`).
+mullion_word_text:
+    pxor    %xmm1, %xmm1
+    mov     %rdi, %rax
+    and     $-16, %rax
+    movdqa  (%rax), %xmm0
+    pcmpeqb %xmm1, %xmm0
+    pmovmskb %xmm0, %edx
+    mov     %edi, %ecx
+    and     $15, %ecx
+    shr     %cl, %edx
+    # A shift by nothing leaves the flags as they were.
+    test    %edx, %edx
+    jz      1f
+    bsf     %edx, %eax
+    ret
+1:  add     $16, %rax
+    movdqa  (%rax), %xmm0
+    pcmpeqb %xmm1, %xmm0
+    pmovmskb %xmm0, %edx
+    test    %edx, %edx
+    jz      1b
+    bsf     %edx, %edx
+    sub     %rdi, %rax
+    add     %rdx, %rax
+    ret
+mullion_word_text_gone:
+    mov     $-1, %rax
     ret
 
 mullion_word_find_here:

@@ -122,6 +122,25 @@ impl Keep {
         Ok(Granted::Kept)
     }
 
+    /// Nothing is kept for this thread from here on: what the module may do is what it has without this call.
+    ///
+    /// # Safety
+    /// As [`grant`](Self::grant), and the thread has no other call in the domain.
+    #[cold]
+    pub(crate) unsafe fn give_up(&self, core: &Core, seat: *mut Seat) {
+        self.leave(core, seat);
+        if core.inner.bias.load(Ordering::Relaxed) == seat {
+            // SAFETY: the thread has the bias and is inside, so `kept` is its own (see the head of this file), as is the seat.
+            unsafe {
+                (*seat).repeated = 0;
+                (*self.kept.get()).take_back();
+            }
+        } else {
+            // The bias may have gone behind the first look.
+            self.leave(core, seat);
+        }
+    }
+
     /// Whether something may be kept that is not for the owner's own call. `owner` is read first, and written last.
     #[inline]
     fn is_kept(&self) -> bool {
@@ -300,6 +319,7 @@ impl Kept {
             registers,
             caller: None,
             host: None,
+            callee: None,
         };
         let mut decider = world().supervisor();
         let mut count = 0;

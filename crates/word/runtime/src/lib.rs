@@ -18,6 +18,7 @@
 
 mod biased;
 mod blocks;
+mod callback;
 mod core;
 mod demand;
 mod domain;
@@ -43,6 +44,7 @@ mod object;
 mod operand;
 mod piece;
 mod policy;
+mod reach;
 mod refuse;
 mod report;
 mod rights;
@@ -75,6 +77,7 @@ pub use mullion_supervisor::{AuditLog, Snapshot};
 pub use note::{Note, Want};
 pub use object::{Block, Object, Owner};
 pub use policy::{Effect, ErrorValue, FunctionPolicy, Limits, Policy};
+pub use reach::{copy_at, text_at};
 pub use refuse::refuse;
 pub use report::{FaultKind, Reached, ReachedField, Report, StackWords};
 pub use rights::GrantError;

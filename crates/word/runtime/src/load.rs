@@ -176,7 +176,7 @@ pub(crate) fn load(
         error: policy.error,
         ..FunctionPolicy::of(&[]).stacked(policy.stacked)
     });
-    if !exports.is_empty() || other_gates.is_some() {
+    if !exports.is_empty() || other_gates.is_some() || imports.iter().any(Import::calls_back) {
         bits |= state::POLICY;
     }
     // A learning domain remembers the arguments of its calls, and each call may be for another instance.
@@ -425,6 +425,12 @@ impl Import {
         }
     }
 
+    /// Whether its policy says what calls of functions mean that are passed to it.
+    fn calls_back(&self) -> bool {
+        let policy = self.policy.as_ref();
+        policy.is_some_and(|policy| !policy.callbacks.is_empty())
+    }
+
     /// It is not offered: calls of it are told, and made.
     pub(crate) fn learned(name: &str, target: u64) -> Import {
         Import {
@@ -451,7 +457,7 @@ impl Import {
 }
 
 /// The domain whose switch gate is there, and where its body is.
-fn behind_gate(address: u64) -> Option<(&'static Inner, u64)> {
+pub(crate) fn behind_gate(address: u64) -> Option<(&'static Inner, u64)> {
     let callee = owner_of_gate(address)?;
     let mut gates = callee.module.parts.gates.iter();
     let gate = gates.find(|gate| callee.base + gate.address == address)?;
@@ -483,6 +489,10 @@ fn allowed_at(all: Vec<(u64, &Import)>) -> *mut u64 {
 /// From now on the domain's calls of these addresses lead to these functions of the host. A table that was in force
 /// before stays in memory: a gate may read it.
 pub(crate) fn offer(core: &Core, calls: Vec<(u64, &'static Import)>) {
+    if calls.iter().any(|(_, import)| import.calls_back()) {
+        let state = &core.inner.state;
+        state.fetch_or(state::POLICY, Ordering::SeqCst);
+    }
     let mut offered = lock(&core.offered);
     offered.extend(calls);
     let imports = core.imports.iter().filter(|import| import.target != 0);

@@ -2,14 +2,14 @@
 //!
 //! What lies in memory is read once. Another thread of the module may change it behind that, or take the memory away:
 //!
-//! - A size that is a field is read from a copy that the host's function gets, or from where the module may not write.
+//! - A size that is a field is read from a copy that the host's function gets, or from where the module may not write. Where the
+//!   host calls a module, that module may not write it either.
 //! - Of vectors and lists the host's function gets a copy, and each entry is looked at there.
-//! - A text is measured, and its length is looked at. The host's function gets a copy if its policy says so, and reads it
-//!   again otherwise.
+//! - Of a text the host's function gets a copy, which ends where the gate has found its end.
 //! - A gate that finds no memory says so, and the call is refused ([`fetch`]).
 
 use crate::core::Core;
-use crate::gates::{Registers, fetch};
+use crate::gates::{Registers, Seat, fetch};
 use crate::holder::Holder;
 use crate::size::{Bits, Number, Size, Sum};
 use mullion_word_table::Access;
@@ -34,6 +34,8 @@ pub(crate) enum Wrong {
     NoMemory(u64),
     /// It is where the module may write while the host's function reads it.
     Changes,
+    /// It is where the module may write that would be granted so much.
+    Chosen,
 }
 
 impl Wrong {
@@ -47,6 +49,9 @@ impl Wrong {
             Wrong::Changes => format!(
                 "argument {argument} has its size where the module may write, and the host would read it again: \
                  `copyin` and `copyinout` are for that"
+            ),
+            Wrong::Chosen => format!(
+                "argument {argument} has its size where the module may write: the module would say how much it is granted"
             ),
             Wrong::Lacks(Lacks { address, right, .. }) => {
                 format!("argument {argument} is at {address:#x}, without {right:?}")
@@ -70,18 +75,21 @@ pub(crate) struct Copy {
     words: Vec<u64>,
     /// The text, where there are no words; otherwise those that words point to.
     texts: Vec<Vec<u8>>,
-    /// Where it goes when the call is over.
-    back: Option<u64>,
+    /// Where the module has it.
+    from: u64,
+    /// Whether it goes back there when the call is over.
+    is_back: bool,
 }
 
 impl Copy {
-    fn new(argument: u8, bytes: u64) -> Copy {
+    fn new(argument: u8, from: u64, bytes: u64) -> Copy {
         Copy {
             argument,
             bytes,
             words: vec![0; bytes.div_ceil(8) as usize],
             texts: Vec::new(),
-            back: None,
+            from,
+            is_back: false,
         }
     }
 
@@ -91,6 +99,13 @@ impl Copy {
             Some(text) if self.words.is_empty() => text.as_ptr() as u64,
             _ => self.words.as_ptr() as u64,
         }
+    }
+
+    /// Where the module has what a pointer into the copied text points to, its end included.
+    fn original(&self, pointer: u64) -> Option<u64> {
+        let text = self.texts.first().filter(|_| self.words.is_empty())?;
+        let distance = pointer.wrapping_sub(text.as_ptr() as u64);
+        (distance < text.len() as u64).then(|| self.from.wrapping_add(distance))
     }
 
     fn field(&self, offset: u32, bits: Bits) -> Result<u64, Wrong> {
@@ -110,6 +125,8 @@ pub(crate) struct Arguments<'a> {
     pub(crate) caller: Option<&'a Holder>,
     /// Of a call of the host: the module that calls, and what the host gets a copy of.
     pub(crate) host: Option<(&'static Core, &'a [Box<Copy>])>,
+    /// Of a call by the host: the module, the thread's seat in it, and whether it is the thread's only call there.
+    pub(crate) callee: Option<(&'static Core, *mut Seat, bool)>,
 }
 
 impl Arguments<'_> {
@@ -150,7 +167,7 @@ impl Arguments<'_> {
         if bytes > MOST_COPIED {
             return Err(Wrong::NoSize);
         }
-        let mut copy = Copy::new(argument, bytes);
+        let mut copy = Copy::new(argument, address, bytes);
         self.read_into(&mut copy.words, address, bytes)?;
         Ok(copy)
     }
@@ -177,6 +194,15 @@ impl Arguments<'_> {
             // A domain that learns is not confined.
             if core.learning.is_none() && may_write(core, at, bytes) {
                 return Err(Wrong::Changes);
+            }
+        }
+        if let Some((core, seat, outermost)) = self.callee.filter(|_| self.caller.is_none()) {
+            if outermost {
+                // SAFETY: the seat is the thread's own, and counted.
+                unsafe { core.keep.give_up(core, seat) };
+            }
+            if core.learning.is_none() && may_write(core, at, bytes) {
+                return Err(Wrong::Chosen);
             }
         }
         self.read(at, number.bits)
@@ -287,7 +313,7 @@ impl Arguments<'_> {
             return self.pieces(at, size, each);
         }
         if *size == Size::Text {
-            let (mut copy, mut text) = (Copy::new(at, 0), Vec::new());
+            let (mut copy, mut text) = (Copy::new(at, address, 0), Vec::new());
             each(address, self.text(address, Some(&mut text))?, true)?;
             copy.texts.push(text);
             return Ok(Some(Box::new(copy)));
@@ -298,15 +324,16 @@ impl Arguments<'_> {
         }
         each(address, bytes, true)?;
         let mut copy = self.copy(at, address, bytes)?;
-        copy.back = back.then_some(address);
+        copy.is_back = back;
         Ok(Some(Box::new(copy)))
     }
 
     /// Behind the call: the module gets what the host has written.
     pub(crate) fn write_back(&self, copy: &Copy) -> Result<(), Wrong> {
-        let Some(to) = copy.back else {
+        if !copy.is_back {
             return Ok(());
-        };
+        }
+        let to = copy.from;
         self.check(to, copy.bytes, Access::READ_WRITE)?;
         // SAFETY: the module may write there, and the call has it lent until now; whether there is memory, it finds out.
         let done = unsafe { fetch(to as *mut u8, copy.words.as_ptr().cast(), copy.bytes) };
@@ -314,6 +341,23 @@ impl Arguments<'_> {
             true => Ok(()),
             false => Err(Wrong::NoMemory(to.wrapping_add(done))),
         }
+    }
+
+    /// Behind the call: words that the host has written there, and that point into the copy of a text, point into the text.
+    pub(crate) fn lead_back(&self, at: u64, bytes: u64, copy: &Copy) -> Result<(), Wrong> {
+        for place in (0..bytes / 8).map(|word| at.wrapping_add(8 * word)) {
+            let pointer = self.read(place, Bits::U64)?;
+            let Some(original) = copy.original(pointer) else {
+                continue;
+            };
+            self.check(place, 8, Access::READ_WRITE)?;
+            // SAFETY: the module may write there, and the call has it lent until now; whether there is memory, it finds out.
+            let done = unsafe { fetch(place as *mut u8, original.to_ne_bytes().as_ptr(), 8) };
+            if done != 8 {
+                return Err(Wrong::NoMemory(place.wrapping_add(done)));
+            }
+        }
+        Ok(())
     }
 
     /// Bytes of a text, its zero included. All of it is added to `kept`.
@@ -330,8 +374,11 @@ impl Arguments<'_> {
             });
             let used = found.map_or(done, |zero| zero + 1);
             if let Some(kept) = &mut kept {
-                let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-                kept.extend(bytes.take(used as usize));
+                let mut bytes = [0; 8 * TEXT];
+                for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+                    place.copy_from_slice(&word.to_ne_bytes());
+                }
+                kept.extend_from_slice(&bytes[..used as usize]);
                 if kept.len() as u64 > MOST_COPIED {
                     return Err(Wrong::NoSize);
                 }
@@ -367,7 +414,7 @@ impl Arguments<'_> {
 
     /// Pointers of a list, the null pointer included.
     fn list(&self, argument: u8, start: u64) -> Result<Copy, Wrong> {
-        let mut copy = Copy::new(argument, 0);
+        let mut copy = Copy::new(argument, start, 0);
         for count in 0..MOST_POINTERS {
             let at = start.checked_add(8 * count).ok_or(Wrong::NoSize)?;
             let pointer = self.read(at, Bits::U64)?;

@@ -20,6 +20,9 @@ pub enum Effect {
     In(u8, Size),
     /// It is written.
     Out(u8, Size),
+    /// As [`Out`](Effect::Out). The last argument is a text, of which the host's function gets a copy. Words of the first one that
+    /// point into the copy point into the text itself behind the call.
+    Into(u8, Size, u8),
     /// Both.
     InOut(u8, Size),
     /// As [`In`](Effect::In). A function of the host gets a copy, which no thread of the module can change, and no longer than
@@ -48,9 +51,10 @@ impl Effect {
     pub(crate) fn lent(&self) -> Option<(u8, &Size, Permission)> {
         match self {
             Effect::In(at, size) | Effect::CopyIn(at, size) => Some((*at, size, Permission::Read)),
-            Effect::Out(at, size) | Effect::InOut(at, size) | Effect::CopyInOut(at, size) => {
-                Some((*at, size, Permission::ReadWrite))
-            }
+            Effect::Out(at, size)
+            | Effect::Into(at, size, _)
+            | Effect::InOut(at, size)
+            | Effect::CopyInOut(at, size) => Some((*at, size, Permission::ReadWrite)),
             _ => None,
         }
     }
@@ -61,6 +65,7 @@ impl Effect {
         match *self {
             Effect::In(at, _)
             | Effect::Out(at, _)
+            | Effect::Into(at, ..)
             | Effect::InOut(at, _)
             | Effect::CopyIn(at, _)
             | Effect::CopyInOut(at, _)
@@ -73,16 +78,21 @@ impl Effect {
         }
     }
 
+    /// Whether the callee has what it points to from the call on, or for its length.
+    pub(crate) fn grants(&self) -> bool {
+        self.lent().is_some() || matches!(self, Effect::Takes(..))
+    }
+
     /// Whether the host's function gets a copy because the policy says so.
     fn is_copied(&self) -> bool {
         matches!(self, Effect::CopyIn(..) | Effect::CopyInOut(..))
     }
 
-    /// Whether the host's function gets something in the place of the argument: of what leads to pieces it always does.
+    /// Whether the host's function gets something in the place of the argument: of what says itself how long it is, or leads to
+    /// pieces, it always does.
     fn is_replaced(&self) -> bool {
-        let leads = |size| matches!(size, Size::List | Size::Texts | Size::Vectors(_));
         self.is_copied()
-            || matches!(*self, Effect::In(_, size) | Effect::Out(_, size) | Effect::InOut(_, size) if leads(size))
+            || matches!(self, Effect::In(_, size) | Effect::Out(_, size) | Effect::InOut(_, size) if size.says_itself())
     }
 
     /// The argument whose memory is the caller's no longer.
@@ -109,6 +119,9 @@ pub struct ErrorValue {
 pub struct FunctionPolicy {
     /// What it does.
     pub effects: Vec<Effect>,
+    /// What the host's calls of functions mean that are passed to it ([`Effect::Callback`]), by their arguments, while it runs. Each
+    /// effect there lends or hands over. Only for what a module calls.
+    pub callbacks: Vec<(u8, FunctionPolicy)>,
     /// Words of arguments that it gets on the stack, at most 16.
     pub stacked: u8,
     /// What a call of it returns if it was ended. Only for what a module exports.
@@ -158,17 +171,22 @@ impl FunctionPolicy {
             | Effect::CopyIn(at, size)
             | Effect::CopyInOut(at, size)
             | Effect::Takes(at, size)
-            | Effect::Moves(at, size) => (Some(at), Some(size)),
-            Effect::Gives(size) => (None, Some(size)),
-            Effect::Frees(at) | Effect::Callback(at) | Effect::Instance(at) => (Some(at), None),
+            | Effect::Moves(at, size) => ([Some(at), None], Some(size)),
+            Effect::Into(at, size, of) => ([Some(at), Some(of)], Some(size)),
+            Effect::Gives(size) => ([None; 2], Some(size)),
+            Effect::Frees(at) | Effect::Callback(at) | Effect::Instance(at) => {
+                ([Some(at), None], None)
+            }
         };
         let arguments = self.effects.iter().map(pointer).flat_map(|(at, size)| {
             let numbers = size
                 .into_iter()
                 .flat_map(|size| size.numbers().collect::<Vec<_>>());
-            at.into_iter().chain(numbers.map(|number| number.argument))
+            let at = at.into_iter().flatten();
+            at.chain(numbers.map(|number| number.argument))
         });
-        let mut arguments = arguments;
+        let callbacks = self.callbacks.iter();
+        let mut arguments = arguments.chain(callbacks.filter_map(|(_, of)| of.beyond()));
         arguments.find(|at| *at >= IN_REGISTERS)
     }
 
@@ -180,25 +198,39 @@ impl FunctionPolicy {
             let mut others = self.effects.iter().enumerate();
             !others.any(|(other, one)| other != place && one.argument() == effect.argument())
         };
+        let is_text = |at: u8| {
+            let mut effects = self.effects.iter();
+            effects.any(|effect| {
+                matches!(effect, Effect::In(of, Size::Text) | Effect::CopyIn(of, Size::Text) if *of == at)
+            })
+        };
         let found = effects.find(|(place, effect)| match *effect {
             _ if effect.is_replaced() && !is_alone(*place, effect) => true,
+            Effect::Into(_, size, of) => size.says_itself() || !is_text(of),
             Effect::CopyIn(_, size) => {
                 matches!(size, Size::List | Size::Texts | Size::Vectors(_))
             }
-            Effect::CopyInOut(_, size) => matches!(
-                size,
-                Size::Text | Size::List | Size::Texts | Size::Vectors(_)
-            ),
+            Effect::CopyInOut(_, size) => size.says_itself(),
             Effect::In(..) | Effect::Frees(_) | Effect::Callback(_) | Effect::Instance(_) => false,
             Effect::Out(_, size) | Effect::InOut(_, size) => {
                 matches!(size, Size::Text | Size::List | Size::Texts)
             }
-            Effect::Gives(size) | Effect::Takes(_, size) | Effect::Moves(_, size) => matches!(
-                size,
-                Size::Text | Size::List | Size::Texts | Size::Vectors(_)
-            ),
+            Effect::Gives(size) | Effect::Takes(_, size) | Effect::Moves(_, size) => {
+                size.says_itself()
+            }
         });
-        found.map(|(_, effect)| effect)
+        let found = found.map(|(_, effect)| effect);
+        found.or_else(|| {
+            self.callbacks.iter().find_map(|(at, of)| {
+                let is_one = self.effects.contains(&Effect::Callback(*at));
+                let mut effects = of.effects.iter();
+                let other = effects.find(|effect| !effect.grants()).copied();
+                let is_nest = !of.callbacks.is_empty() || !is_one;
+                other
+                    .or(is_nest.then_some(Effect::Callback(*at)))
+                    .or_else(|| of.misfit())
+            })
+        })
     }
 
     /// Whether all that it says of arguments is looked at.
@@ -211,6 +243,19 @@ impl FunctionPolicy {
     pub fn stacked(mut self, words: u8) -> FunctionPolicy {
         self.stacked = words.min(16);
         self
+    }
+
+    /// While it runs, the host's calls of the function that is this argument mean this.
+    #[must_use]
+    pub fn callback(mut self, argument: u8, policy: FunctionPolicy) -> FunctionPolicy {
+        self.callbacks.push((argument, policy));
+        self
+    }
+
+    /// Whether a call of it has rights by what it passes: memory, or those of an instance.
+    pub(crate) fn gives_rights(&self) -> bool {
+        let mut effects = self.effects.iter();
+        effects.any(|effect| effect.grants() || matches!(effect, Effect::Instance(_)))
     }
 
     /// Of the allocator with this name.

@@ -143,6 +143,14 @@ impl Size {
         plain.into_iter().flatten().chain(sum.numbers())
     }
 
+    /// Whether it is what lies there that says it, or leads to pieces.
+    pub(crate) fn says_itself(&self) -> bool {
+        matches!(
+            self,
+            Size::Text | Size::List | Size::Texts | Size::Vectors(_)
+        )
+    }
+
     /// Whether registers alone say it.
     pub(crate) fn is_in_registers(&self) -> bool {
         let plain = matches!(

@@ -1,6 +1,7 @@
 //! Calls that are not just gone through with: first calls of threads, policies, limits, refusals.
 
 use crate::blocks::{Caller, free, give, hand_over, has_room, take_over};
+use crate::callback;
 use crate::core::Core;
 use crate::fault;
 use crate::follow;
@@ -79,7 +80,10 @@ pub(crate) extern "C" fn enter_slowly(
     }
     let chosen = match &core.instances {
         None => Ok(None),
-        Some(instances) => instances.choose(core, core.export(body), registers),
+        Some(instances) => {
+            let called_back = callback::of(core, body).filter(|_| from.is_none());
+            instances.choose(core, called_back.or_else(|| core.export(body)), registers)
+        }
     };
     let chosen = match chosen {
         Ok(chosen) => chosen,
@@ -156,11 +160,18 @@ fn enter_by_policy(
         known.latest = body;
     }
     // SAFETY: a policy lives as long as its domain's `Core`, for ever; or null.
-    let Some(policy) = (unsafe { known.policy.cast::<FunctionPolicy>().as_ref() }) else {
+    let usual = unsafe { known.policy.cast::<FunctionPolicy>().as_ref() };
+    // Where the host calls what the module has passed to it, the host's function says what that means.
+    let called_back = match from {
+        None => callback::of(core, body),
+        Some(_) => None,
+    };
+    let Some(policy) = called_back.or(usual) else {
         let none = Wanted::default();
         return enter_granted(core, body, None, registers, seat, (from, &none, outermost));
     };
-    let wanted = grant_arguments(core, instance::of_seat(seat), body, policy, registers, from)?;
+    let callee = (core, seat, outermost && core.instances.is_none());
+    let wanted = grant_arguments(callee, body, policy, registers, from)?;
     enter_granted(
         core,
         body,
@@ -193,7 +204,11 @@ fn enter_granted(
     };
     if let (Granted::Kept, None, Some(policy)) = (&granted, from, policy) {
         // SAFETY: the seat is the thread's own.
-        remember(unsafe { &mut *seat }, body, policy, registers);
+        let seat = unsafe { &mut *seat };
+        // What a call back means is looked at each time.
+        if std::ptr::eq(seat.policy.cast(), policy) {
+            remember(seat, body, policy, registers);
+        }
     }
     // SAFETY: the seat is the thread's own.
     let before = unsafe { (*seat).stack };
@@ -238,8 +253,7 @@ fn remember(seat: &mut Seat, body: u64, policy: &FunctionPolicy, registers: &Reg
 
 /// What the callee gets for the length of the call. What it gets for good, it has when this returns.
 fn grant_arguments(
-    core: &'static Core,
-    holder: &'static Holder,
+    callee: (&'static Core, *mut Seat, bool),
     body: u64,
     policy: &FunctionPolicy,
     registers: &Registers,
@@ -247,11 +261,14 @@ fn grant_arguments(
 ) -> Result<Wanted, String> {
     let mut wanted = Wanted::default();
     let caller = from.map(|from| from.holder);
+    let (core, seat, _) = callee;
+    let holder = instance::of_seat(seat);
     // The callee may read a size again. That harms nobody: each of its accesses is checked.
     let arguments = Arguments {
         registers,
         caller,
         host: None,
+        callee: Some(callee),
     };
     for effect in &policy.effects {
         let (argument, size, permission, stays) = match (effect.lent(), effect) {
@@ -543,7 +560,7 @@ fn leave_learning(who: Caller, import: &Import, registers: &mut Registers) {
 // The caller goes by reference: to copy it waits for what was just written.
 fn leave_by_policy(
     who: &Caller,
-    import: &Import,
+    import: &'static Import,
     policy: &FunctionPolicy,
     registers: &mut Registers,
     followed: &mut Option<follow::Following>,
@@ -558,6 +575,7 @@ fn leave_by_policy(
                 registers: &*registers,
                 caller: Some(who.holder),
                 host: is_host.then_some((who.core, &copies[..])),
+                callee: None,
             }
         };
     }
@@ -574,7 +592,7 @@ fn leave_by_policy(
                 &beside.1,
                 import,
                 effect,
-                policy.allocator,
+                policy,
                 &arguments!(),
                 (&mut moved, &mut copy),
             )?;
@@ -595,6 +613,19 @@ fn leave_by_policy(
         0 => [0; 16],
         count => read_stacked(count, registers.stacked, Some(*who))?,
     };
+    // What the host's function may write pointers to, which lead into a copy. The registers have other values behind the call.
+    let mut led: Vec<(u8, u64, u64)> = Vec::new();
+    for effect in &policy.effects {
+        if let Effect::Into(at, size, _) = effect {
+            let bytes = arguments!().bytes(size).map_err(|wrong| wrong.of(*at))?;
+            led.push((*at, registers.argument(*at), bytes));
+        }
+    }
+    led.retain(|(_, at, _)| is_host && *at != 0);
+    let callbacks = match policy.callbacks.is_empty() {
+        true => None,
+        false => Some(callback::pass(who.core, import, &registers.integers)?),
+    };
     match import.gate {
         // Of another module: it is called by this one, and not by the host, which would be believed.
         Some((callee, body)) => enter_slowly(callee, body, registers, &raw const who.core.inner),
@@ -603,17 +634,21 @@ fn leave_by_policy(
             for copy in &copies {
                 registers.integers[usize::from(copy.argument)] = copy.address();
             }
+            let _passed = callbacks;
             *followed = Some(follow::leave(who.core, import));
             let count = policy.stacked.into();
             gates::mullion_word_call_host(import.target, registers, stacked.as_ptr(), count);
         },
     }
+    let judge = |argument: u8, done: Result<(), Wrong>| match done {
+        Ok(()) => Ok(()),
+        Err(Wrong::Lacks(lacks)) => lacks.judge(who.core, &import.name, argument),
+        Err(wrong) => Err(wrong.of(argument)),
+    };
     for copy in &copies {
-        let argument = copy.argument;
-        match arguments!().write_back(copy) {
-            Ok(()) => {}
-            Err(Wrong::Lacks(lacks)) => lacks.judge(who.core, &import.name, argument)?,
-            Err(wrong) => return Err(wrong.of(argument)),
+        judge(copy.argument, arguments!().write_back(copy))?;
+        for &(argument, at, bytes) in &led {
+            judge(argument, arguments!().lead_back(at, bytes, copy))?;
         }
     }
     let result = registers.integers[0];
@@ -643,7 +678,7 @@ fn before_call(
     who: &Caller,
     import: &Import,
     effect: &Effect,
-    allocator: &str,
+    policy: &FunctionPolicy,
     arguments: &Arguments<'_>,
     (moved, copy): (&mut Option<(u64, u64)>, &mut Option<Box<Copy>>),
 ) -> Result<bool, String> {
@@ -672,8 +707,11 @@ fn before_call(
         Ok(())
     };
     match effect {
-        Effect::In(at, size) => demand(*at, size, Access::READ, true, None)?,
-        Effect::Out(at, size) | Effect::InOut(at, size) => {
+        Effect::In(at, size) => {
+            let copies = (*size == Size::Text).then_some(false);
+            demand(*at, size, Access::READ, true, copies)?;
+        }
+        Effect::Out(at, size) | Effect::Into(at, size, _) | Effect::InOut(at, size) => {
             demand(*at, size, Access::READ_WRITE, true, None)?;
         }
         Effect::CopyIn(at, size) => demand(*at, size, Access::READ, true, Some(false))?,
@@ -688,14 +726,15 @@ fn before_call(
         }
         Effect::Gives(size) => return Ok(has_room(core, arguments.bytes(size).ok())),
         Effect::Frees(at) => {
-            free(*who, import, registers.argument(*at), allocator)?;
+            free(*who, import, registers.argument(*at), policy.allocator)?;
         }
         Effect::Moves(at, size) => {
             if !has_room(core, arguments.bytes(size).ok()) {
                 return Ok(false);
             }
             let address = registers.argument(*at);
-            *moved = free(*who, import, address, allocator)?.map(|held| (address, held.bytes));
+            *moved =
+                free(*who, import, address, policy.allocator)?.map(|held| (address, held.bytes));
         }
         Effect::Instance(_) => {}
         Effect::Callback(at) => {
@@ -711,6 +750,9 @@ fn before_call(
                 return Err(format!(
                     "argument {at} is {function:#x}, which the module may not call"
                 ));
+            }
+            if import.gate.is_none() && core.learning.is_none() {
+                callback::look(core, policy, *at, function)?;
             }
         }
     }

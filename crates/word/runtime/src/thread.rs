@@ -6,6 +6,7 @@
 //!   data stack      region of 8 MiB:  | never mapped ... | the domain's own words | thread-locals | TP | 32 KiB never mapped |
 //! ```
 
+use crate::callback::Callback;
 use crate::core::{Core, Principal, Record, SeatAt};
 use crate::gates::{Frame, HOST_RESERVE, Here, Inner, Seat, here};
 use crate::holder::Holder;
@@ -89,6 +90,8 @@ pub(crate) struct Thread {
     pub(crate) ended: u64,
     /// Integer arguments of the calls of learning domains that have not returned.
     pub(crate) calls: Vec<[u64; 6]>,
+    /// What the host's calls of functions mean that a module has passed to it (`callback.rs`).
+    pub(crate) callbacks: Vec<Callback>,
     private: Block,
     seats: Vec<Place>,
 }
@@ -234,6 +237,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         scopes: Vec::new(),
         ended: 0,
         calls: Vec::new(),
+        callbacks: Vec::new(),
         private: block,
         seats: Vec::new(),
     }));

@@ -138,7 +138,8 @@ fn a_run_with_calls_and_accesses_is_what_the_model_allows() {
         .export("look", cell(Effect::In));
     let below = host.load(&module("below", BELOW), policy).unwrap();
     let [bump, look] = ["bump", "look"].map(|name| below.function(name).unwrap() as usize);
-    let tells = FunctionPolicy::of(&[Effect::In(0, Size::Bytes(4)), Effect::Callback(1)]);
+    let tells = FunctionPolicy::of(&[Effect::In(0, Size::Bytes(4)), Effect::Callback(1)])
+        .callback(1, cell(Effect::InOut));
     let quiet = quiet as *const () as usize;
     // SAFETY: they are called with a cell of the test's.
     let policy = unsafe {

@@ -366,8 +366,14 @@ fn a_copy_is_written_back_only_where_the_module_may_write_still() {
 }
 
 #[test]
-fn a_text_that_is_copied_ends_where_it_ended() {
-    let scene = Scene::new(&[Effect::CopyIn(0, Size::Text)]);
+fn a_text_ends_where_the_gate_has_found_its_end() {
+    for effect in [Effect::In(0, Size::Text), Effect::CopyIn(0, Size::Text)] {
+        a_text_ends_where_it_ended(effect);
+    }
+}
+
+fn a_text_ends_where_it_ended(effect: Effect) {
+    let scene = Scene::new(&[effect]);
     let texts = [u64::from_ne_bytes(*b"aaaaaaaa"); 32];
     let at = address(&texts);
     scene.own(&texts[..30]);
@@ -393,13 +399,104 @@ fn a_text_that_is_copied_ends_where_it_ended() {
     assert_eq!(scene.call("pass", (0, 0, 0), |text, _, _| vec![text]).0, 0);
 }
 
+/// As `strtol` does: the host's function writes where in the text it has come to.
+#[test]
+fn a_pointer_into_the_copy_of_a_text_leads_into_the_text() {
+    let scene = Scene::new(&[
+        Effect::In(0, Size::Text),
+        Effect::Into(1, Size::Bytes(24), 0),
+    ]);
+    let (text, ends) = ([u64::from_le_bytes(*b"12 rest\0")], [1u64, 2, 3]);
+    let (at, to) = (address(&text), address(&ends));
+    scene.own(&text);
+    scene.own(&ends[..2]);
+    scene.is_refused((at, to, 0), "argument 1 is 24 bytes");
+    scene.own(&ends);
+    let write = |to: u64, place: u64, value: u64| {
+        // SAFETY: the test's own three words.
+        unsafe { (to as *mut u64).add(place as usize).write(value) };
+    };
+    let (answer, found) = scene.call("pass", (at, to, 0), move |text, to, _| {
+        write(to, 0, text + 2);
+        write(to, 2, text + 7);
+        vec![9, text]
+    });
+    assert_eq!(answer, 9);
+    assert_ne!(found[1], at);
+    assert_eq!(
+        [0, 1, 2].map(|place| word(to + 8 * place)),
+        [at + 2, 2, at + 7]
+    );
+    // What lies beside the copy is left alone, and so is a null pointer.
+    scene.call("pass", (at, to, 0), move |text, to, _| {
+        write(to, 0, text + 8);
+        write(to, 1, text - 1);
+        vec![9, text]
+    });
+    assert_ne!(word(to), at + 8);
+    assert_ne!(word(to + 8), at - 1);
+    assert_eq!(scene.call("pass", (at, 0, 0), |_, _, _| vec![9]).0, 9);
+    // Where the right has gone meanwhile, nothing is written.
+    let host = scene.host;
+    write(to, 1, 2);
+    scene.call("pass", (at, to, 0), move |text, to, _| {
+        host.revoke(to as usize + 8, 8).unwrap();
+        write(to, 1, text);
+        vec![9, text]
+    });
+    assert_ne!(word(to + 8), at);
+    assert_eq!(scene.domain.take_reports().len(), 1);
+}
+
+/// Where the host calls, a field that the module may write is no size: the module would say how much it is granted.
+#[test]
+fn a_module_does_not_choose_by_a_field_how_much_it_is_granted() {
+    let of = FunctionPolicy::of(&[
+        Effect::InOut(0, field(1, 0)),
+        Effect::InOut(1, Size::Bytes(8)),
+    ]);
+    let put = FunctionPolicy::of(&[Effect::InOut(0, Size::Bytes(8))]);
+    let policy = Policy::new().export("get", of).export("put", put);
+    let text = "
+    gate    put
+    checked 2, 0, (%rdi), mov %esi, (%rdi)
+    ret
+    gate    get                     # the last word that the field gives
+    checked 1, 12, (%rdi), mov 12(%rdi), %eax
+    ret
+";
+    let (host, domain) = load("chosen", text, policy);
+    let (buffer, size) = ([3u32, 4, 5, 6, 7], [16u32, 0, 16, 0]);
+    let (at, room) = (address(&buffer), address(&size));
+    let get: Fn2 = function(&domain, "get");
+    let put: Fn2 = function(&domain, "put");
+    assert_eq!(get(at, room), 6);
+    // What a call before was granted there is the module's no longer, also where it is kept.
+    for round in 0..200 {
+        put(room, 16);
+        assert_eq!(get(at, room), 6, "{round}: {:?}", domain.take_reports());
+    }
+    // One that the module may write, for good or for a call that runs.
+    // SAFETY: the test's own.
+    unsafe { host.grant(&domain, room as usize + 8, 4, true) }.unwrap();
+    assert_eq!(get(at, room + 8), 0);
+    let said = domain.take_reports()[0].to_string();
+    assert!(said.contains("how much it is granted"), "{said}");
+    domain.restart().unwrap();
+    host.revoke(room as usize + 8, 4).unwrap();
+    assert_eq!(get(at, room + 8), 6);
+    // SAFETY: as above.
+    unsafe { host.grant(&domain, room as usize + 8, 4, false) }.unwrap();
+    assert_eq!(get(at, room + 8), 6, "to read is not to choose");
+}
+
 /// All effects of an argument are looked at, on what the host gets.
 #[test]
 fn what_is_copied_has_one_effect() {
     let host = Host::new().unwrap();
     let eight = Size::Bytes(8);
     let vectors = Size::Vectors(argument(1));
-    let wrong: [&[Effect]; 8] = [
+    let wrong: [&[Effect]; 13] = [
         &[Effect::CopyIn(0, Size::List)],
         &[Effect::CopyIn(0, vectors)],
         &[Effect::CopyInOut(0, Size::Text)],
@@ -411,6 +508,11 @@ fn what_is_copied_has_one_effect() {
         &[Effect::Takes(0, eight), Effect::CopyIn(0, eight)],
         &[Effect::In(0, vectors), Effect::Out(0, vectors)],
         &[Effect::In(0, Size::Texts), Effect::In(0, Size::List)],
+        &[Effect::In(0, Size::Text), Effect::Frees(0)],
+        &[Effect::In(0, Size::Text), Effect::In(0, Size::Text)],
+        &[Effect::In(0, eight), Effect::Into(1, eight, 0)],
+        &[Effect::In(0, Size::Text), Effect::Into(1, eight, 2)],
+        &[Effect::In(0, Size::Text), Effect::Into(1, vectors, 0)],
     ];
     for effects in wrong {
         let of = FunctionPolicy::of(effects);
