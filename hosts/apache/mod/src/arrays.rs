@@ -209,7 +209,7 @@ pub(crate) extern "C" fn ap_list_provider_groups(pool: u64) -> u64 {
 pub(crate) extern "C" fn ap_list_provider_names(pool: u64, group: u64, version: u64) -> u64 {
     listed("ap_list_provider_names", pool, |real| {
         // The function may read the strings twice.
-        let text = |at| Ok::<_, String>([string(at)?, &[0]].concat());
+        let text = |at| copied::with_zero(at);
         let (group, version) = (text(group)?, text(version)?);
         // SAFETY: it is httpd's function, with a pool that lives, and strings of ours that end with a zero.
         let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };

@@ -2,12 +2,12 @@
 
 use crate::apr;
 use crate::back;
+use crate::copied;
 use crate::errors;
 use crate::frame::{Frame, Root, now};
-use crate::interface::{Answer as Result_, Param, Way, table};
+use crate::interface::{Answer as Result_, Extent, Param, Way, table};
 use crate::layout::{self, read};
 use crate::object::Kind;
-use crate::own::string;
 use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
@@ -209,9 +209,20 @@ pub(crate) fn flush(frame: &Frame, flush: u64, filter: u64) -> Option<u64> {
 
 /// Looks at an argument that is an object; what the function gets for it.
 #[inline]
-fn look(frame: &Frame, name: &str, at: usize, param: Param, value: u64) -> Answer<u64> {
-    let walled = frame.walled;
+fn look(
+    frame: &Frame,
+    name: &str,
+    at: usize,
+    param: Param,
+    arguments: &[u64; WIDE],
+) -> Answer<u64> {
+    let (walled, value) = (frame.walled, arguments[at]);
     match param {
+        Param::Read { null: true, .. } if value == 0 => {}
+        Param::Read { what, .. } => {
+            let read = reads(frame, what, value, arguments);
+            read.map_err(|what| format!("{name}: argument {at}: {what}"))?;
+        }
         Param::Pool => {
             let pool = walled.pool(frame, value);
             pool.map_err(|what| format!("{name}: {what}"))?;
@@ -250,9 +261,9 @@ fn simple(
     real: usize,
     arguments: &mut [u64; WIDE],
 ) -> Answer<u64> {
-    for (at, (param, value)) in params.iter().zip(arguments.iter_mut()).enumerate() {
+    for (at, param) in params.iter().enumerate().take(WIDE) {
         if !matches!(param, Param::Any) {
-            *value = look(frame, name, at, *param, *value)?;
+            arguments[at] = look(frame, name, at, *param, arguments)?;
         }
     }
     // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
@@ -265,9 +276,47 @@ fn simple(
 fn bytes(frame: &Frame, from: u64, count: u64) -> Answer<Vec<u8>> {
     let room = usize::try_from(count).ok().filter(|count| *count <= MOST);
     let room = room.ok_or_else(|| format!("{count} bytes are too many"))?;
-    frame.walled.must_read(from, count)?;
-    // SAFETY: the module may read what it passes.
-    Ok(unsafe { std::slice::from_raw_parts(from as *const u8, room) }.to_vec())
+    let mut copy = vec![0; room];
+    // SAFETY: there is room.
+    unsafe { copied::into(frame, from, copy.as_mut_ptr(), room) }?;
+    Ok(copy)
+}
+
+/// What the host reads where it lies is there, and the module may read it.
+#[inline]
+fn reads(frame: &Frame, what: Extent, from: u64, arguments: &[u64; WIDE]) -> Answer<()> {
+    let argument = |at: usize| arguments.get(at).copied().unwrap_or(0);
+    let bytes = match what {
+        Extent::Text => return frame.walled.length(from, u64::MAX).map(drop),
+        Extent::Most(at) => return frame.walled.length(from, argument(at)).map(drop),
+        Extent::Key(at) if argument(at) == u64::MAX => {
+            return frame.walled.length(from, u64::MAX).map(drop);
+        }
+        Extent::Texts => return texts(frame, from),
+        Extent::Key(at) => argument(at),
+        Extent::Bytes(bytes) => bytes,
+        Extent::Int(at) => i64::from(argument(at) as i32) as u64,
+        Extent::By(at, scale) => argument(at).saturating_mul(scale),
+        Extent::At(at) => {
+            let [bytes] = copied::words(frame, argument(at))?;
+            bytes
+        }
+    };
+    frame.walled.must_read(from, bytes)?;
+    match copied::is_there(from, bytes) {
+        true => Ok(()),
+        false => Err(format!("{bytes} bytes at {from:#x} are not there")),
+    }
+}
+
+fn texts(frame: &Frame, list: u64) -> Answer<()> {
+    for place in 0.. {
+        match copied::words(frame, list.wrapping_add(8 * place))? {
+            [0] => break,
+            [text] => drop(frame.walled.length(text, u64::MAX)?),
+        }
+    }
+    Ok(())
 }
 
 /// Calls a function of the host with arguments that were looked at.
@@ -283,6 +332,8 @@ pub(crate) fn checked(
     let mut passing = Passing::new(frame);
     // A count that says how much is written: which argument has it, its value, how many bytes it is, and where the module's is.
     let (mut kept, mut counted) = ([0; WIDE], None::<(usize, u64, u64, u64)>);
+    // A word that the function moves on, and where the module's is.
+    let mut moved = None::<(usize, Box<u64>, u64)>;
     // What the function reads twice, no thread of the module changes meanwhile.
     let mut copies: Vec<Vec<u8>> = Vec::new();
     let has_rings = params.iter().any(|param| param.is_ring()) || answer.is_ring();
@@ -320,7 +371,7 @@ pub(crate) fn checked(
             | Param::Request { .. }
             | Param::Connection { .. }
             | Param::Server { .. } => {
-                arguments[at] = look(frame, name, at, *param, value)?;
+                arguments[at] = look(frame, name, at, *param, arguments)?;
             }
             Param::Command => {
                 if !frame.roots.contains(&Root::Command(value)) {
@@ -346,7 +397,21 @@ pub(crate) fn checked(
                     None => return lacks(name, at, value, "way to flush"),
                 }
             }
-            Param::Object { .. } => arguments[at] = look(frame, name, at, *param, value)?,
+            Param::Object { .. } | Param::Read { .. } => {
+                arguments[at] = look(frame, name, at, *param, arguments)?;
+            }
+            Param::Moved => {
+                walled
+                    .must_write(value, 8)
+                    .map_err(|what| format!("{name}: {what}"))?;
+                // SAFETY: the module may write, and so read, there.
+                let text = unsafe { read(value) };
+                if text != 0 {
+                    let length = walled.length(text, u64::MAX);
+                    length.map_err(|what| format!("{name}: argument {at}: {what}"))?;
+                }
+                moved = Some((at, Box::new(text), value));
+            }
             Param::Out(bytes) if value != 0 => {
                 walled
                     .must_write(value, bytes)
@@ -396,7 +461,7 @@ pub(crate) fn checked(
                         let count = arguments.get(by).copied().unwrap_or(0);
                         bytes(frame, value, count.saturating_mul(scale))?
                     }
-                    _ => [string(value)?, &[0]].concat(),
+                    _ => copied::with_zero(value)?,
                 };
                 arguments[at] = copy.as_ptr() as u64;
                 copies.push(copy);
@@ -412,6 +477,9 @@ pub(crate) fn checked(
         }
     }
     // What is looked at is what is passed on: another thread of the module may change its own word meanwhile.
+    if let Some((at, text, _)) = &mut moved {
+        arguments[*at] = &raw mut **text as u64;
+    }
     if let Some((by, bytes, ..)) = &mut counted {
         arguments[*by] = &raw mut *bytes as u64;
     }
@@ -425,6 +493,11 @@ pub(crate) fn checked(
             call(a, b, c, d, e, f)
         }
     };
+    if let Some((at, text, to)) = moved {
+        arguments[at] = to;
+        // SAFETY: the module may write there, as was looked at.
+        unsafe { (to as *mut u64).write(*text) };
+    }
     if let Some((by, bytes, wide, count)) = counted {
         arguments[by] = count;
         // SAFETY: the module may write there, as was looked at.

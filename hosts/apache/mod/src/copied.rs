@@ -1,29 +1,11 @@
-//! What a module passes to be read, as a copy. The kernel reads what is not the module's own memory. So an address that leads nowhere
-//! is an error of the call and no fault of the process.
+//! What a module passes to be read. An address that leads nowhere is an error of the call and no fault of the process.
 
 use crate::frame::Frame;
 use crate::walled::Answer;
+use mullion_word_runtime::{copy_at, text_at};
 
-/// A page is there as a whole or not at all.
-const PAGE: u64 = 4096;
-
-/// Reads by the kernel, which may find nothing there.
-///
-/// # Safety
-/// So many bytes can be written at the place.
-unsafe fn kernel(from: u64, to: *mut u8, bytes: usize) -> Answer<()> {
-    let part = |at: *mut u8| libc::iovec {
-        iov_base: at.cast(),
-        iov_len: bytes,
-    };
-    let (local, remote) = (part(to), part(from as *mut u8));
-    // SAFETY: the kernel writes into the place alone, by the caller. An address that it cannot read is an error.
-    let count = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
-    match usize::try_from(count) == Ok(bytes) {
-        true => Ok(()),
-        false => Err(format!("{bytes} bytes at {from:#x} cannot be read")),
-    }
-}
+/// Bytes that are looked at at a time.
+const PIECE: usize = 64;
 
 /// Fills a place with what a module passes.
 ///
@@ -34,14 +16,10 @@ pub(crate) unsafe fn into(frame: &Frame, from: u64, to: *mut u8, bytes: usize) -
         return Ok(());
     }
     frame.walled.must_read(from, bytes as u64)?;
-    match frame.walled.writes(from, bytes as u64) {
-        true => {
-            // SAFETY: the module may write, and so read, there; the place is writable by the caller. The two may overlap.
-            unsafe { to.copy_from(from as *const u8, bytes) };
-            Ok(())
-        }
-        // SAFETY: so many bytes can be written at the place, as this function's own condition has it.
-        false => unsafe { kernel(from, to, bytes) },
+    // SAFETY: the module reads there itself, as was looked at. The place is writable by the caller.
+    match unsafe { copy_at(from as usize, to, bytes) } == bytes {
+        true => Ok(()),
+        false => Err(format!("{bytes} bytes at {from:#x} cannot be read")),
     }
 }
 
@@ -55,17 +33,74 @@ pub(crate) fn words<const N: usize>(frame: &Frame, from: u64) -> Answer<[u64; N]
 
 /// A string, without the zero at its end.
 pub(crate) fn text(frame: &Frame, from: u64) -> Answer<Vec<u8>> {
-    let mut text: Vec<u8> = Vec::new();
-    loop {
-        let (old, next) = (text.len(), from.wrapping_add(text.len() as u64));
-        let rest = (PAGE - next % PAGE) as usize;
-        text.resize(old + rest, 0);
-        // SAFETY: it is our own memory, and has that room.
-        unsafe { kernel(next, text[old..].as_mut_ptr(), rest) }?;
-        if let Some(end) = text[old..].iter().position(|byte| *byte == 0) {
-            text.truncate(old + end);
-            frame.walled.must_read(from, text.len() as u64 + 1)?;
-            return Ok(text);
-        }
+    let mut text = with_zero(from)?;
+    frame.walled.must_read(from, text.len() as u64)?;
+    text.pop();
+    Ok(text)
+}
+
+/// A string with the zero at its end, whatever the module makes of it meanwhile.
+pub(crate) fn with_zero(from: u64) -> Answer<Vec<u8>> {
+    let mut text = vec![0; length(from)? + 1];
+    let end = text.len() - 1;
+    // SAFETY: the server reads what a module reads, and there is room.
+    match unsafe { copy_at(from as usize, text.as_mut_ptr(), end) } == end {
+        true => Ok(text),
+        false => Err(no_string(from)),
     }
+}
+
+/// Characters of a string, which has an end.
+pub(crate) fn length(from: u64) -> Answer<usize> {
+    // SAFETY: the server reads what a module reads. Memory of the module's own is read by no reference of ours.
+    let found = unsafe { text_at(from as usize) };
+    found.ok_or_else(|| no_string(from))
+}
+
+/// The same of at most so many.
+pub(crate) fn length_within(from: u64, most: u64) -> Answer<usize> {
+    let mut length = 0;
+    while length < most {
+        let mut piece = [0; PIECE];
+        let room = (most - length).min(PIECE as u64) as usize;
+        // SAFETY: as in `length`, and there is room.
+        let done = unsafe { copy_at(from.wrapping_add(length) as usize, piece.as_mut_ptr(), room) };
+        if let Some(end) = piece[..done].iter().position(|byte| *byte == 0) {
+            return Ok(length as usize + end);
+        }
+        if done < room {
+            return Err(no_string(from));
+        }
+        length += room as u64;
+    }
+    Ok(length as usize)
+}
+
+/// Fills bytes of ours with what the module may read.
+pub(crate) fn bytes(from: u64, to: &mut [u8]) -> Answer<()> {
+    // SAFETY: as in `length`, and there is room.
+    match unsafe { copy_at(from as usize, to.as_mut_ptr(), to.len()) } == to.len() {
+        true => Ok(()),
+        false => Err(format!("{} bytes at {from:#x} cannot be read", to.len())),
+    }
+}
+
+fn no_string(from: u64) -> String {
+    format!("{from:#x} is no string")
+}
+
+/// So many bytes are there.
+pub(crate) fn is_there(from: u64, bytes: u64) -> bool {
+    const PAGE: u64 = 4096;
+    let Some(last) = bytes.checked_sub(1) else {
+        return true;
+    };
+    let Some(last) = from.checked_add(last) else {
+        return false;
+    };
+    let mut pages = (from / PAGE + 1..=last / PAGE).map(|page| page * PAGE);
+    let mut byte = 0;
+    // SAFETY: as in `length`, and there is room.
+    let mut is_one = |at: u64| unsafe { copy_at(at as usize, &mut byte, 1) } == 1;
+    is_one(from) && pages.all(is_one)
 }

@@ -4,10 +4,12 @@
 use crate::apr;
 use crate::back;
 use crate::call::{self, mediate};
+use crate::copied;
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::{self, read};
 use crate::libraries::scanned;
+use crate::listed::{self, List, Words};
 use crate::object::Kind;
 use crate::own::{pass, string};
 use crate::rings::Passing;
@@ -27,6 +29,11 @@ impl Passed {
         self.integers.into_iter().chain(self.stacked).skip(first)
     }
 
+    /// Integers of a format: those from the one at `first` on.
+    fn behind(&self, first: usize) -> Behind<'_> {
+        Behind(self, first)
+    }
+
     /// Pointers up to a null pointer.
     fn list(&self, first: usize) -> Answer<Vec<u64>> {
         let mut all = Vec::new();
@@ -37,6 +44,18 @@ impl Passed {
             }
         }
         Err("more arguments than the wall passes on".to_owned())
+    }
+}
+
+/// Integers that a format may read.
+struct Behind<'a>(&'a Passed, usize);
+
+impl Words for Behind<'_> {
+    fn word(&self, place: usize) -> Option<u64> {
+        let Behind(passed, first) = self;
+        let place = first + place;
+        let behind = || passed.stacked.get(place.checked_sub(6)?).copied();
+        passed.integers.get(place).copied().or_else(behind)
     }
 }
 
@@ -69,7 +88,7 @@ variadic! {
     };
     apr_psprintf = |frame, passed| {
         let [pool, format, c, d, e, f] = passed.integers;
-        let format = checked(format)?;
+        let format = checked(frame, format, &passed.behind(2), true)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // Nearly all are short: what fits here is copied once.
         let mut line = [const { MaybeUninit::<u8>::uninit() }; LINE];
@@ -94,7 +113,7 @@ variadic! {
     apr_snprintf = |frame, passed| {
         let [to, bytes, format, d, e, f] = passed.integers;
         frame.walled.must_write(to, bytes)?;
-        let format = checked(format)?;
+        let format = checked(frame, format, &passed.behind(3), true)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: the module may write so much there, and the format writes nothing by its arguments.
         Ok(unsafe { apr::apr_snprintf(to, bytes, format.at(), d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
@@ -103,7 +122,7 @@ variadic! {
     snprintf = |frame, passed| {
         let [to, bytes, format, d, e, f] = passed.integers;
         frame.walled.must_write(to, bytes)?;
-        let format = checked(format)?;
+        let format = checked(frame, format, &passed.behind(3), false)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: the module may write so much there, and the format writes nothing by its arguments.
         Ok(unsafe { libc::snprintf(to as *mut _, bytes as usize, format.at() as *const _, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
@@ -112,7 +131,7 @@ variadic! {
     ap_rprintf = |frame, passed| {
         let [r, format, c, d, e, f] = passed.integers;
         a_request(frame, r)?;
-        let format = checked(format)?;
+        let format = checked(frame, format, &passed.behind(2), true)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: it is a request, and the format writes nothing by its arguments.
         Ok(unsafe { apr::ap_rprintf(r, format.at(), c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
@@ -138,14 +157,14 @@ variadic! {
         if server != 0 && !frame.has_server(server) {
             return Err(format!("{server:#x} is no server"));
         }
-        log(passed, apr::ap_log_error_)
+        log(frame, passed, apr::ap_log_error_)
     };
     ap_log_rerror_ = |frame, passed| {
         a_request(frame, passed.integers[5])?;
-        log(passed, apr::ap_log_rerror_)
+        log(frame, passed, apr::ap_log_rerror_)
     };
     ap_log_cerror_ = |frame, passed| match frame.has_connection(passed.integers[5]) {
-        true => log(passed, apr::ap_log_cerror_),
+        true => log(frame, passed, apr::ap_log_cerror_),
         false => Err(format!("{:#x} is no connection that the module was given", passed.integers[5])),
     };
     ap_log_perror_ = |frame, passed| {
@@ -153,7 +172,7 @@ variadic! {
         if passed.integers[5] != 0 {
             frame.walled.pool(frame, passed.integers[5])?;
         }
-        log(passed, apr::ap_log_perror_)
+        log(frame, passed, apr::ap_log_perror_)
     };
     ap_allow_methods = |frame, passed| allow(frame, passed, false);
     ap_allow_standard_methods = |frame, passed| allow(frame, passed, true);
@@ -169,7 +188,7 @@ variadic! {
     apr_brigade_printf = |frame, passed| {
         let [brigade, flush, filter, format, e, f] = passed.integers;
         let flush = flushing(frame, flush, filter)?;
-        let format = checked(format)?;
+        let format = checked(frame, format, &passed.behind(4), true)?;
         let mut passing = Passing::new(frame);
         let brigade = passing.brigade(brigade)?;
         let (x, s) = (&passed.floats, &passed.stacked);
@@ -187,7 +206,7 @@ variadic! {
     ap_fprintf = |frame, passed| {
         let [filter, brigade, format, d, e, f] = passed.integers;
         behind(frame, filter)?;
-        let format = checked(format)?;
+        let format = checked(frame, format, &passed.behind(3), true)?;
         let mut passing = Passing::new(frame);
         let brigade = passing.brigade(brigade)?;
         let (x, s) = (&passed.floats, &passed.stacked);
@@ -206,7 +225,7 @@ variadic! {
     __isoc99_sscanf = |frame, passed| {
         let [text, format, ..] = passed.integers;
         // Copies: what the function writes may lie over the module's own.
-        let of = |at| string(at).map(|bytes| [bytes, &[0]].concat());
+        let of = copied::with_zero;
         let (text, format) = (of(text)?, of(format)?);
         let until_zero = |copy: &[u8]| copy.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
         let sizes = scanned(&until_zero(&format), &until_zero(&text))?;
@@ -228,7 +247,7 @@ variadic! {
         if !frame.walled.knows(file, Kind::File) {
             return Err(format!("{file:#x} is no file that the module has opened"));
         }
-        let format = checked(format)?;
+        let format = checked(frame, format, &passed.behind(2), true)?;
         let (x, s) = (&passed.floats, &passed.stacked);
         // SAFETY: it is the module's file, and the format writes nothing by its arguments.
         Ok(unsafe { apr::apr_file_printf(file, format.at(), c, d, e, f, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7],
@@ -480,31 +499,25 @@ impl Format {
     }
 }
 
-/// A format of the module's that writes nothing by its arguments.
-pub(crate) fn checked(format: u64) -> Answer<Format> {
+/// A format of the module's that writes nothing by its arguments, and reads what is there.
+pub(crate) fn checked(
+    frame: &Frame,
+    format: u64,
+    words: &impl Words,
+    is_apr: bool,
+) -> Answer<Format> {
     let format = Format::of(string(format)?);
-    let mut rest = format.bytes().iter().take_while(|byte| **byte != 0);
-    while rest.any(|byte| *byte == b'%') {
-        let conversion = rest.find(|byte| {
-            !matches!(
-                byte,
-                b'0'..=b'9' | b'-' | b'+' | b' ' | b'#' | b'.' | b'*' | b'l' | b'h' | b'q'
-            )
-        });
-        if conversion == Some(&b'n') {
-            return Err("a format with %n".to_owned());
-        }
-    }
+    listed::arguments(frame.walled, format.bytes(), words, is_apr)?;
     Ok(format)
 }
 
 type Log = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, ...);
 
 /// The format is the first word on the stack.
-fn log(passed: &Passed, to: Log) -> Answer<u64> {
+fn log(frame: &Frame, passed: &Passed, to: Log) -> Answer<u64> {
     let ([file, line, index, level, status, of], x, s) =
         (passed.integers, &passed.floats, &passed.stacked);
-    let format = checked(s[0])?;
+    let format = checked(frame, s[0], &passed.behind(7), true)?;
     // SAFETY: it is httpd's function; the format writes nothing by its arguments.
     unsafe {
         to(
@@ -573,10 +586,10 @@ pub(crate) extern "C" fn apr_pvsprintf(pool: u64, format: u64, list: u64) -> u64
     mediate(|frame| {
         frame.only_computes();
         frame.walled.pool(frame, pool)?;
-        frame.walled.must_write(list, 24)?;
-        let format = checked(format)?;
-        // SAFETY: the pool lives; the list is the module's, and APR reads what the module may read.
-        let made = unsafe { apr::apr_pvsprintf(pool, format.at(), list) };
+        let list = List::of(frame.walled, list)?;
+        let format = checked(frame, format, &list, true)?;
+        // SAFETY: the pool lives; the list is a copy, and what the format reads is there.
+        let made = unsafe { apr::apr_pvsprintf(pool, format.at(), list.at()) };
         // SAFETY: APR's strings end with a zero.
         frame.walled.copy(frame, pool, unsafe { apr::text(made) })
     })
@@ -591,12 +604,13 @@ pub(crate) extern "C" fn apr_brigade_vprintf(
 ) -> u64 {
     mediate(|frame| {
         let flush = flushing(frame, flush, filter)?;
-        frame.walled.must_write(list, 24)?;
-        let format = checked(format)?;
+        let list = List::of(frame.walled, list)?;
+        let format = checked(frame, format, &list, true)?;
         let mut passing = Passing::new(frame);
         let brigade = passing.brigade(brigade)?;
-        // SAFETY: the brigade is the core's; the list is the module's, and APR reads what the module may read.
-        let status = unsafe { apr::apr_brigade_vprintf(brigade, flush, filter, format.at(), list) };
+        // SAFETY: the brigade is the core's; the list is a copy, and what the format reads is there.
+        let status =
+            unsafe { apr::apr_brigade_vprintf(brigade, flush, filter, format.at(), list.at()) };
         passing.end()?;
         Ok(status as u64)
     })

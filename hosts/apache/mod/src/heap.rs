@@ -3,8 +3,10 @@
 
 use crate::apr;
 use crate::call::{self, mediate};
+use crate::copied;
 use crate::frame::Frame;
 use crate::layout::{self, read};
+use crate::listed::List;
 use crate::object::Kind;
 use crate::own::string;
 use crate::rings::Passing;
@@ -65,7 +67,7 @@ pub(crate) extern "C" fn ap_escape_urlencoded_buffer(to: u64, from: u64) -> u64 
             apr::symbol("ap_escape_urlencoded_buffer").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function.
         let real: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let from = [string(from)?, &[0]].concat();
+        let from = copied::with_zero(from)?;
         let mut made = vec![0u8; 3 * from.len() + 1];
         real(made.as_mut_ptr() as u64, from.as_ptr() as u64);
         let bytes = made.iter().position(|byte| *byte == 0).unwrap_or(0) + 1;
@@ -204,11 +206,12 @@ pub(crate) extern "C" fn ap_retained_data_create(key: u64, bytes: u64) -> u64 {
 pub(crate) extern "C" fn apr_vsnprintf(to: u64, bytes: u64, format: u64, list: u64) -> u64 {
     mediate(|frame| {
         frame.walled.must_write(to, bytes)?;
-        let format = crate::format::checked(format)?;
+        let list = List::of(frame.walled, list)?;
+        let format = crate::format::checked(frame, format, &list, true)?;
         let real = apr::symbol("apr_vsnprintf").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with room for what it writes, and a format that writes nothing else.
         let real: extern "C" fn(u64, u64, u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
-        Ok(real(to, bytes, format.at(), list) as u32 as u64)
+        Ok(real(to, bytes, format.at(), list.at()) as u32 as u64)
     })
 }
 
@@ -264,7 +267,7 @@ pub(crate) extern "C" fn apr_crypto_block_decrypt(a: u64, b: u64, c: u64, d: u64
 fn decode(to: u64, from: u64, name: &str) -> u64 {
     mediate(|frame| {
         // A copy: another thread of the module may make its own one longer.
-        let from = [string(from)?, &[0]].concat();
+        let from = copied::with_zero(from)?;
         // Three bytes of four characters; the end may be shorter, and one of the two functions writes a zero.
         let room = (from.len() as u64 - 1).div_ceil(4) * 3;
         frame.walled.must_write(to, room)?;

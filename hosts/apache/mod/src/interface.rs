@@ -38,18 +38,50 @@ pub(crate) enum Param {
     Text,
     /// As many bytes that the host reads as this argument says, times so many; as a copy.
     In(usize, u64),
+    /// What the host reads where it lies.
+    Read {
+        what: Extent,
+        null: bool,
+    },
+    /// A word that the host writes, and that points to a string before.
+    Moved,
     Callback(&'static Back),
     /// `ap_filter_flush` with the filter behind it, or null.
     Flush,
 }
 
+/// How much of what lies there the host reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Extent {
+    /// A string to its end.
+    Text,
+    /// The same, or as many characters as this argument says.
+    Most(usize),
+    /// The same, or as many bytes as this argument says, if it is not -1.
+    Key(usize),
+    Bytes(u64),
+    /// As many bytes as this argument says, times so many.
+    By(usize, u64),
+    /// As many bytes as this argument says, which is an `int`.
+    Int(usize),
+    /// As many bytes as the number says that this argument points to.
+    At(usize),
+    /// Pointers to strings, up to a null pointer.
+    Texts,
+}
+
 impl Param {
     /// Whether it is looked at alone, before the call ([`crate::call::look`]).
     fn is_simple(&self) -> bool {
-        use Param::{Any, Connection, Object, Pool, Request, Server};
+        use Param::{Any, Connection, Object, Pool, Read, Request, Server};
         let is_object = matches!(
             self,
-            Any | Pool | Request { .. } | Connection { .. } | Server { .. } | Object { .. }
+            Any | Pool
+                | Request { .. }
+                | Connection { .. }
+                | Server { .. }
+                | Object { .. }
+                | Read { .. }
         );
         is_object && !self.is_ring()
     }
@@ -295,6 +327,26 @@ fn kind_of(word: &str) -> Kind {
         .unwrap_or(Kind::Unknown)
 }
 
+/// What is behind the sign of what is read where it lies. A word that says nothing, which a test of the file finds, is of more
+/// bytes than there are.
+fn extent(word: &str) -> Extent {
+    let number = |word: &str| word.parse().unwrap_or(slots::WIDE);
+    let (first, rest) = word.split_at(word.len().min(1));
+    match first {
+        "" => Extent::Text,
+        "[" => Extent::Texts,
+        "<" => Extent::Most(number(rest)),
+        "-" => Extent::Key(number(rest)),
+        "@" => Extent::At(number(rest)),
+        "i" => Extent::Int(number(rest)),
+        "*" => {
+            let (at, scale) = rest.split_once('*').unwrap_or((rest, "1"));
+            Extent::By(number(at), scale.parse().unwrap_or(u64::MAX))
+        }
+        _ => Extent::Bytes(word.parse().unwrap_or(u64::MAX)),
+    }
+}
+
 /// A parameter by its word in httpd.txt.
 pub(crate) fn param(word: &str) -> Param {
     if let Some(name) = word.strip_prefix('&') {
@@ -312,6 +364,14 @@ pub(crate) fn param(word: &str) -> Param {
     }
     if let Some((at, scale)) = word.strip_prefix("<*").and_then(|by| by.split_once('*')) {
         return Param::In(at.parse().unwrap_or(0), scale.parse().unwrap_or(1));
+    }
+    if word == "w'" {
+        return Param::Moved;
+    }
+    if let Some(what) = word.strip_prefix('\'') {
+        let null = what.ends_with('?');
+        let what = extent(what.trim_end_matches('?'));
+        return Param::Read { what, null };
     }
     if let Some(bytes) = word.strip_prefix('w').and_then(|n| n.parse().ok()) {
         return Param::Out(bytes);

@@ -117,10 +117,19 @@ mod tests {
     /// Words whose first letter says something else than a kind.
     fn is_other(word: &str) -> bool {
         let number =
-            |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@".contains(c));
+            |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'".contains(c));
         ["cmd", "flush", "str", "null", "stopped", "ob"].contains(&word)
             || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-'])
             || word.strip_prefix('w').is_some_and(number)
+            || word.strip_prefix('\'').is_some_and(is_read)
+    }
+
+    /// What is read where it lies: all that `interface.rs` knows of it.
+    fn is_read(what: &str) -> bool {
+        let what = what.trim_end_matches('?');
+        let numbers = |text: &str| text.split('*').all(|number| number.parse::<u64>().is_ok());
+        let behind = |sign: char| what.strip_prefix(sign).is_some_and(numbers);
+        matches!(what, "" | "[") || "<-@i*".chars().any(behind) || numbers(what)
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::apr;
 use crate::arrays;
 use crate::back;
 use crate::call::{self, mediate};
+use crate::copied;
 use crate::format;
 use crate::frame::Frame;
 use crate::interface::back as kind;
@@ -123,12 +124,9 @@ pub(crate) fn is_buffered(file: u64) -> bool {
 
 /// A string that the module passes; only read, as the module may itself.
 pub(crate) fn string<'a>(at: u64) -> Answer<&'a [u8]> {
-    match at < 4096 {
-        true => Err(format!("{at:#x} is no string")),
-        // SAFETY: strings end with a zero; a module that passes something else ends this process by a fault, which the
-        // README says.
-        false => Ok(unsafe { apr::text(at) }),
-    }
+    let length = copied::length(at)?;
+    // SAFETY: so many bytes were read there.
+    Ok(unsafe { std::slice::from_raw_parts(at as *const u8, length) })
 }
 
 pub(crate) extern "C" fn apr_palloc(pool: u64, bytes: u64) -> u64 {
@@ -164,6 +162,9 @@ fn memory(frame: &Frame, pool: u64, from: u64, bytes: u64, end: bool) -> Answer<
         return Ok(0);
     }
     frame.walled.must_read(from, bytes)?;
+    if !copied::is_there(from, bytes) {
+        return Err(format!("{bytes} bytes at {from:#x} are not there"));
+    }
     let to = frame
         .walled
         .take(frame, pool, bytes.saturating_add(u64::from(end)))?;
@@ -188,7 +189,7 @@ pub(crate) extern "C" fn apr_pmemdup(pool: u64, from: u64, bytes: u64) -> u64 {
 /// Changes a string of the module's in its place, which it does not outgrow. The function gets a copy: another thread of the module
 /// may take the string's end away meanwhile.
 fn change(frame: &Frame, text: u64, name: &str, act: impl FnOnce(u64) -> u64) -> Answer<u64> {
-    let mut copy = [string(text)?, &[0]].concat();
+    let mut copy = copied::with_zero(text)?;
     let length = copy.len();
     let may = frame.walled.must_write(text, length as u64);
     may.map_err(|what| format!("{name}: {what}"))?;
@@ -235,7 +236,7 @@ in_place! {
 /// Writes the first `n` folders of a path, and a zero: at most the path and two more bytes. The path is a copy.
 pub(crate) extern "C" fn ap_make_dirstr_prefix(to: u64, path: u64, count: u64) -> u64 {
     mediate(|frame| {
-        let path = [string(path)?, &[0]].concat();
+        let path = copied::with_zero(path)?;
         let mut made = vec![0u8; path.len() + 1];
         let real = apr::symbol("ap_make_dirstr_prefix").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function, with room for what it writes.
@@ -317,7 +318,7 @@ pub(crate) extern "C" fn ap_get_list_item(pool: u64, place: u64) -> u64 {
         walled.must_write(place, 8)?;
         // SAFETY: the module may write, and so read, there.
         let from = unsafe { read(place) };
-        let list = [string(from)?, &[0]].concat();
+        let list = copied::with_zero(from)?;
         let (begin, mut next) = (list.as_ptr() as u64, list.as_ptr() as u64);
         let real = apr::symbol("ap_get_list_item").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function, with a word and a string of ours. The pool lives.

@@ -3,7 +3,7 @@
 
 use crate::apr;
 use crate::call::mediate;
-use crate::own::string;
+use crate::copied;
 
 /// `apr_uri_t`: nine strings, from `scheme` to `fragment`, and then a host's entry, numbers and bits.
 const STRINGS: usize = 9;
@@ -19,7 +19,7 @@ fn parse(name: &'static str, pool: u64, text: u64, to: u64) -> u64 {
         may.map_err(|what| format!("{name}: {what}"))?;
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // The function may read the string twice.
-        let text = [string(text)?, &[0]].concat();
+        let text = copied::with_zero(text)?;
         // One word more than it has today.
         let mut words = [0_u64; WORDS + 1];
         // SAFETY: it is APR's function, with a pool that lives, a string of ours that ends with a zero, and room for what it fills in.

@@ -13,6 +13,7 @@ mod objects;
 pub(crate) use fields::Piece;
 use ledger::State;
 
+use crate::copied;
 use crate::count::Counter;
 use crate::deeds::Deeds;
 use crate::layout;
@@ -201,29 +202,16 @@ impl Walled {
         }
     }
 
-    /// The length of a string of at most so many characters: each word is looked at before it is read.
+    /// The length of a string of at most so many characters: it is there, and the module may read it.
     pub(crate) fn length(&self, at: u64, most: u64) -> Answer<usize> {
-        if at < 4096 && most != 0 {
-            return Err(format!("{at:#x} is no string"));
-        }
-        if !self.reads {
-            let most = usize::try_from(most).unwrap_or(usize::MAX);
-            // SAFETY: it reads no further than `most` or the end.
-            return Ok(unsafe { libc::strnlen(at as *const _, most) });
-        }
-        let mut length = 0;
-        while length < most {
-            let next = at + length;
-            if length == 0 || next.is_multiple_of(4) {
-                self.must_read(next, 1)?;
-            }
-            // SAFETY: the module may read the word.
-            if unsafe { (next as *const u8).read() } == 0 {
-                break;
-            }
-            length += 1;
-        }
-        Ok(length as usize)
+        let length = match most {
+            u64::MAX => copied::length(at)?,
+            most => copied::length_within(at, most)?,
+        };
+        // Its end, too, if it was looked at.
+        let end = u64::from((length as u64) < most);
+        self.must_read(at, length as u64 + end)?;
+        Ok(length)
     }
 
     /// Whether it is a function of the module's.

@@ -170,6 +170,7 @@ static int hostile(request_rec *r)
         r->filename[0] = 'X';
     crossed(r, what);
     reads(r, what);
+    texts(r, what);
     tables(r, what);
     forgeries(r, what);
     ends(r, what);

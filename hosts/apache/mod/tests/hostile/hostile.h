@@ -44,6 +44,8 @@ void objects(request_rec *r, const char *what);
 int raced(request_rec *r, int me);
 int waits(request_rec *r, const char *what);
 int locked(request_rec *r, const char *what);
+/* texts.c */
+void texts(request_rec *r, const char *what);
 /* forgeries.c */
 const char *take_scheme(const request_rec *r);
 void forgeries(request_rec *r, const char *what);

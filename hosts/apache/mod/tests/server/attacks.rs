@@ -7,7 +7,38 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 93] = [
+const ATTACKS: [(&str, &str); 124] = [
+    ("text-key", "is no string"),
+    ("text-value", "is no string"),
+    ("text-hash", "is no string"),
+    ("text-word", "is no string"),
+    ("text-header", "is no string"),
+    ("text-compare", "is no string"),
+    ("text-number", "is no string"),
+    ("text-upper", "is no string"),
+    ("text-escape", "is no string"),
+    ("text-copy", "is no string"),
+    ("text-join", "is no string"),
+    ("text-request", "is no string"),
+    ("text-line", "NoMapping of 0x4000"),
+    ("text-format", "is no string"),
+    ("text-printed", "is no string"),
+    ("text-printed-short", "is no string"),
+    ("text-beyond-key", "is no string"),
+    ("text-beyond-upper", "is no string"),
+    ("text-beyond-printed", "is no string"),
+    ("text-beyond-word", "is no string"),
+    ("text-file", "is no string"),
+    ("text-null", "is no string"),
+    ("text-hash-bytes", "are not there"),
+    ("text-copy-bytes", "are not there"),
+    ("text-body", "are not there"),
+    ("text-sum", "are not there"),
+    ("text-written", "are not there"),
+    ("text-address", "there is nothing at"),
+    ("text-logged", "is no string"),
+    ("text-more", "more arguments than the wall passes on"),
+    ("text-list", "cannot be read"),
     (
         "merge-forged",
         "is no configuration of a section or of a request",
@@ -367,6 +398,13 @@ pub(crate) fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
         "piped-log",
         "score-elsewhere",
         "directive",
+        "text-key",
+        "text-null",
+        "text-word",
+        "text-compare",
+        "text-body",
+        "text-printed",
+        "text-beyond-upper",
     ] {
         let mut server = Server::start(place, &lines, true);
         let pid = running::get(server.port, "/hostile/pid", &[]).body;

@@ -1,0 +1,133 @@
+//! Arguments of a format that lie in the module's memory, and what they point to.
+
+use crate::conversions::{Arguments, look};
+use crate::copied;
+use crate::walled::{Answer, Walled};
+
+/// Integers that a format may read, by their places.
+pub(crate) trait Words {
+    /// None: the wall does not pass it on.
+    fn word(&self, place: usize) -> Option<u64>;
+}
+
+struct Read<'a, W>(&'a Walled, &'a W);
+
+/// Looks at what a format reads by its arguments.
+pub(crate) fn arguments(
+    walled: &Walled,
+    format: &[u8],
+    words: &impl Words,
+    is_apr: bool,
+) -> Answer<()> {
+    let looked = look(format, is_apr, &Read(walled, words));
+    looked.map_err(|what| format!("an argument of the format: {what}"))
+}
+
+impl<W: Words> Arguments for Read<'_, W> {
+    fn word(&self, place: usize) -> Option<u64> {
+        self.1.word(place)
+    }
+
+    fn text(&self, at: u64, most: u64) -> Answer<()> {
+        self.0.length(at, most).map(drop)
+    }
+
+    fn bytes(&self, at: u64, bytes: u64) -> Answer<()> {
+        is_there(self.0, at, bytes)
+    }
+
+    fn address(&self, at: u64) -> Answer<()> {
+        is_there(self.0, at, ADDRESS)?;
+        is_there(self.0, address_of(at)?, 16)
+    }
+}
+
+/// `apr_sockaddr_t` up to the pointer to its address, and where that is.
+const ADDRESS: u64 = 56;
+const POINTER: u64 = 48;
+
+fn address_of(at: u64) -> Answer<u64> {
+    let mut word = [0; 8];
+    copied::bytes(at + POINTER, &mut word)?;
+    Ok(u64::from_ne_bytes(word))
+}
+
+fn is_there(walled: &Walled, at: u64, bytes: u64) -> Answer<()> {
+    walled.must_read(at, bytes)?;
+    match copied::is_there(at, bytes) {
+        true => Ok(()),
+        false => Err(format!(
+            "an argument of the format: there is nothing at {at:#x}"
+        )),
+    }
+}
+
+/// Registers that a variadic function has saved: six integers, and eight numbers of floating point.
+const INTEGERS: u32 = 48;
+const SAVED: usize = 176;
+/// Words on the stack that are passed on.
+const STACKED: usize = 32;
+
+/// A `va_list`, as a copy: the module has its own in its memory, and another thread of it may change that one.
+pub(crate) struct List {
+    head: Box<[u64; 3]>,
+    saved: Box<[u8; SAVED]>,
+    stacked: Box<[u64; STACKED]>,
+    /// Words on the stack that there are.
+    count: usize,
+    /// Bytes of the registers that are used up.
+    used: u32,
+}
+
+impl List {
+    pub(crate) fn of(walled: &Walled, at: u64) -> Answer<List> {
+        walled.must_read(at, 24)?;
+        let mut head = [0; 24];
+        copied::bytes(at, &mut head)?;
+        let word = |at: usize| u64::from_ne_bytes(head[at..at + 8].try_into().unwrap_or_default());
+        let (offsets, overflow, area) = (word(0), word(8), word(16));
+        let (used, floats) = (offsets as u32, (offsets >> 32) as u32);
+        if !used.is_multiple_of(8) || used > INTEGERS || floats as usize > SAVED {
+            return Err(format!("{at:#x} is no list of arguments"));
+        }
+        let (mut saved, mut stacked) = (Box::new([0; SAVED]), Box::new([0; STACKED]));
+        walled.must_read(area, SAVED as u64)?;
+        copied::bytes(area, &mut saved[..])?;
+        let mut count = 0;
+        for word in stacked.iter_mut() {
+            let (place, mut bytes) = (overflow.wrapping_add(8 * count as u64), [0; 8]);
+            if walled.must_read(place, 8).is_err() || copied::bytes(place, &mut bytes).is_err() {
+                break;
+            }
+            *word = u64::from_ne_bytes(bytes);
+            count += 1;
+        }
+        let head = Box::new([offsets, stacked.as_ptr() as u64, saved.as_ptr() as u64]);
+        Ok(List {
+            head,
+            saved,
+            stacked,
+            count,
+            used,
+        })
+    }
+
+    /// Where the copy is.
+    pub(crate) fn at(&self) -> u64 {
+        self.head.as_ptr() as u64
+    }
+}
+
+impl Words for List {
+    fn word(&self, place: usize) -> Option<u64> {
+        let left = ((INTEGERS - self.used) / 8) as usize;
+        match place.checked_sub(left) {
+            None => {
+                let at = self.used as usize + 8 * place;
+                let bytes = self.saved[at..at + 8].try_into().unwrap_or_default();
+                Some(u64::from_ne_bytes(bytes))
+            }
+            Some(place) => self.stacked[..self.count].get(place).copied(),
+        }
+    }
+}
