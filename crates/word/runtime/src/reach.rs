@@ -10,7 +10,7 @@ use crate::gates;
 /// Where there is memory, it may be read: nobody in this process has it for itself alone, as values of Rust have theirs.
 #[must_use]
 pub unsafe fn text_at(at: usize) -> Option<usize> {
-    // SAFETY: by the caller.
+    // SAFETY: the caller lets it be read where there is memory, which is all that is asked for.
     let length = unsafe { gates::text(at as *const u8) }?;
     usize::try_from(length).ok()
 }

@@ -32,7 +32,7 @@ fn a_text_of_any_length_at_any_place_is_measured() {
             page.add(end).write(0);
         }
         for start in begin..PAGE {
-            // SAFETY: as above.
+            // SAFETY: it is the test's own page, and behind it there is no memory.
             let found = unsafe { text_at(page.addr() + start) };
             assert_eq!(found, end.checked_sub(start), "from {start} to {end}");
         }

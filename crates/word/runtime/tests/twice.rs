@@ -485,7 +485,7 @@ fn a_module_does_not_choose_by_a_field_how_much_it_is_granted() {
     domain.restart().unwrap();
     host.revoke(room as usize + 8, 4).unwrap();
     assert_eq!(get(at, room + 8), 6);
-    // SAFETY: as above.
+    // SAFETY: it is a word of the test's own array, which lives as long as the domain.
     unsafe { host.grant(&domain, room as usize + 8, 4, false) }.unwrap();
     assert_eq!(get(at, room + 8), 6, "to read is not to choose");
 }
