@@ -462,7 +462,7 @@ static void flat(const char *command, const char *place, unsigned count)
 /* Whether nothing can be written to such a file system. */
 static int reads_alone(const char *type)
 {
-    return !strcmp(type, "hostfs") || !strcmp(type, "iso9660");
+    return !strcmp(type, "hostfs") || !strcmp(type, "iso9660") || !strcmp(type, "ufs");
 }
 
 static void run(char *line)

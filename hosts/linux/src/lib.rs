@@ -14,6 +14,7 @@ mod boot;
 mod disk;
 mod draft;
 mod faults;
+pub mod images;
 mod keeper;
 mod kernel;
 mod machine;

@@ -83,15 +83,14 @@ impl<'b> Machine<'b> {
         self.all.iter().map(|module| module.name.clone()).collect()
     }
 
-    /// The names of a module's objects.
+    /// A module's objects, from the build's folder.
     ///
     /// # Errors
     /// There is no such module.
     pub fn objects(&self, name: &str) -> Result<Vec<String>, Setup> {
         let found = self.all.iter().find(|module| module.name == name);
         let found = found.ok_or_else(|| Setup::Build(format!("there is no module {name}")))?;
-        let stem = |object: &String| object.rsplit('/').next().unwrap_or_default().to_owned();
-        Ok(found.objects.iter().map(stem).collect())
+        Ok(found.objects.clone())
     }
 
     /// A module by kbuild's own commands, with other files in the places of sources; without a wall. None: one is no C.
@@ -135,7 +134,8 @@ impl<'b> Machine<'b> {
             let policy = File::parse(&text);
             let policy = policy.map_err(|why| Setup::Build(format!("{name}.toml: {why}")))?;
             let named: Vec<&str> = policy.exports.keys().map(String::as_str).collect();
-            let row = self.maker.make_with(module, protection, &named, source)?;
+            let linked = self.linked(module, &policy)?;
+            let row = self.maker.make_with(&linked, protection, &named, source)?;
             if !matches!(row.outcome, Outcome::Verified { .. }) {
                 return Err(Setup::Build(format!("{name}: {:?}", row.outcome)));
             }
@@ -148,6 +148,18 @@ impl<'b> Machine<'b> {
         }
         kbuild(self.built, &self.maker, &ordinary, folder)?;
         Ok(rows)
+    }
+
+    /// A module, with the objects of those of which its policy says that they are linked with it: libraries of functions that keep
+    /// nothing, and whose arguments no gate looks at.
+    fn linked(&self, module: &Module, policy: &File) -> Result<Module, Setup> {
+        let mut linked = module.clone();
+        for name in policy.groups.get("with").into_iter().flatten() {
+            let other = self.all.iter().find(|one| one.name == *name);
+            let other = other.ok_or_else(|| Setup::Build(format!("there is no module {name}")))?;
+            linked.objects.extend(other.objects.iter().cloned());
+        }
+        Ok(linked)
     }
 
     /// Boots, loads modules, and does the work. What the console showed.

@@ -48,7 +48,8 @@ was granted and taken, for `mullion model run`. `set /proc/mullion map` in the s
 search makes N calls (300) of a file system (ext2; minix or bfs) behind its wall, for each of so many
 seeds (10). If the wall ends the module, it looks for the fewest calls that do the same, and prints them.
 faults puts N faults (40), by seeds from SEED (1) on, into the source of a module (ext2; minix, bfs,
-md5, lz4_compress, dummy, veth or brd), runs each in the plain kernel and behind the wall, and adds a line for
+md5, lz4_compress, dummy, veth, brd, zlib_inflate, zlib_deflate, zstd_compress, zstd_decompress, sysv,
+befs or qnx6), runs each in the plain kernel and behind the wall, and adds a line for
 each to FILE. Seeds that FILE has for this module are not run again. --jobs runs so many at
 a time (1). It ends with a table.
 

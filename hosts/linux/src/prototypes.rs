@@ -175,7 +175,7 @@ fn pointed(argument: &str) -> &str {
     match (stars, structure) {
         _ if argument.contains('(') => "-",
         (1, Some(structure)) => structure,
-        (1, None) if before.contains("char ") => "text",
+        (1, None) if before.contains("char ") && before.contains("const") => "text",
         (2, _) if !before.contains("const") => "out",
         (1, None) if !before.contains("const") && !before.contains("void ") => "stored",
         _ => "memory",

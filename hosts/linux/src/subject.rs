@@ -3,6 +3,7 @@
 //! Files in memory (`/dev`) are no matter of any of these modules. They are made first, and looked at twice: before a module that
 //! was ended has been loaded again, and at the end.
 
+use crate::images;
 use crate::kernel::{Setup, at};
 use std::fs;
 use std::path::Path;
@@ -13,8 +14,6 @@ use std::process::{Command, Stdio};
 pub struct Subject {
     /// Its name.
     pub module: &'static str,
-    /// Where the kernel's tree has its sources.
-    pub(crate) folder: &'static str,
     /// The functions that get faults: those that the work runs. None: all of the sources.
     pub(crate) within: &'static [&'static str],
     /// What is loaded, in this order.
@@ -36,7 +35,28 @@ pub enum Form {
     Minix,
     /// By `mkfs.bfs`, and by a look at names, inodes and blocks.
     Bfs,
+    /// By this program, with such a look.
+    SystemV,
+    /// By this program, with files that are only read: what changes is wrong.
+    Read(fn() -> Vec<u8>),
 }
+
+/// Work of a compressing disk; the algorithm is the only difference.
+macro_rules! compressing {
+    ($algorithm:literal) => {
+        concat!(
+            "tree /dev 4\nset /sys/block/zram0/comp_algorithm ",
+            $algorithm,
+            "\nset /sys/block/zram0/disksize 8M\nfill /dev/zram0 1024 1\ncheck /dev/zram0 1024 1\nlook /dev 4\nrest more\n",
+            "set /sys/block/zram0/reset 1\nset /sys/block/zram0/comp_algorithm ",
+            $algorithm,
+            "\nset /sys/block/zram0/disksize 8M\nfill /dev/zram0 512 7\ncheck /dev/zram0 512 7\nlook /dev 4\n"
+        )
+    };
+}
+
+const DEFLATE: &str = compressing!("deflate");
+const ZSTD: &str = compressing!("zstd");
 
 const TWO: &[&str] = &["disk", "other"];
 
@@ -64,10 +84,9 @@ const VETH: &[&str] = &[
 ];
 
 /// All of them.
-pub static SUBJECTS: [Subject; 8] = [
+pub static SUBJECTS: [Subject; 15] = [
     Subject {
         module: "ext2",
-        folder: "fs/ext2",
         within: &[],
         loaded: &["ext2"],
         form: Form::Ext2,
@@ -78,7 +97,6 @@ pub static SUBJECTS: [Subject; 8] = [
     },
     Subject {
         module: "minix",
-        folder: "fs/minix",
         within: &[],
         loaded: &["minix"],
         form: Form::Minix,
@@ -89,7 +107,6 @@ pub static SUBJECTS: [Subject; 8] = [
     },
     Subject {
         module: "bfs",
-        folder: "fs/bfs",
         within: &[],
         loaded: &["bfs"],
         form: Form::Bfs,
@@ -100,7 +117,6 @@ pub static SUBJECTS: [Subject; 8] = [
     },
     Subject {
         module: "md5",
-        folder: "crypto",
         within: &[],
         loaded: &["cryptomgr", "md5", "algif_hash"],
         form: Form::Ext2,
@@ -109,7 +125,6 @@ pub static SUBJECTS: [Subject; 8] = [
     },
     Subject {
         module: "lz4_compress",
-        folder: "lib/lz4",
         within: &[],
         loaded: &["cryptomgr", "lz4", "zram"],
         form: Form::Ext2,
@@ -121,7 +136,6 @@ pub static SUBJECTS: [Subject; 8] = [
     },
     Subject {
         module: "dummy",
-        folder: "drivers/net",
         within: &[],
         loaded: &["dummy"],
         form: Form::Ext2,
@@ -130,7 +144,6 @@ pub static SUBJECTS: [Subject; 8] = [
     },
     Subject {
         module: "veth",
-        folder: "drivers/net",
         within: VETH,
         loaded: &["veth"],
         form: Form::Ext2,
@@ -139,13 +152,72 @@ pub static SUBJECTS: [Subject; 8] = [
     },
     Subject {
         module: "brd",
-        folder: "drivers/block",
         within: &[],
         loaded: &["brd"],
         form: Form::Ext2,
         disks: &[],
         script: "tree /dev 4\nfill /dev/ram0 512 1\ncheck /dev/ram0 512 1\nlook /dev 4\nrest more\nrest more\n\
                  fill /dev/ram1 256 7\ncheck /dev/ram1 256 7\nrmmod brd\nlook /dev 4\n",
+    },
+    Subject {
+        module: "zlib_inflate",
+        within: &[],
+        loaded: &["cryptomgr", "deflate", "zram"],
+        form: Form::Ext2,
+        disks: &[],
+        script: DEFLATE,
+    },
+    Subject {
+        module: "zlib_deflate",
+        within: &[],
+        loaded: &["cryptomgr", "deflate", "zram"],
+        form: Form::Ext2,
+        disks: &[],
+        script: DEFLATE,
+    },
+    Subject {
+        module: "zstd_compress",
+        within: &[],
+        loaded: &["cryptomgr", "zstd", "zram"],
+        form: Form::Ext2,
+        disks: &[],
+        script: ZSTD,
+    },
+    Subject {
+        module: "zstd_decompress",
+        within: &[],
+        loaded: &["cryptomgr", "zstd", "zram"],
+        form: Form::Ext2,
+        disks: &[],
+        script: ZSTD,
+    },
+    Subject {
+        module: "sysv",
+        within: &[],
+        loaded: &["sysv"],
+        form: Form::SystemV,
+        disks: TWO,
+        script: "tree /dev 4\nmount sysv /dev/ubda /mnt\nflat /mnt 24\nlist /mnt\numount /mnt\n\
+                 mount sysv /dev/ubda /mnt\nagain /mnt 24\numount /mnt\nlook /dev 4\nrest more\n\
+                 mount sysv /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod sysv\nlook /dev 4\n",
+    },
+    Subject {
+        module: "befs",
+        within: &[],
+        loaded: &["befs"],
+        form: Form::Read(images::befs),
+        disks: TWO,
+        script: "tree /dev 4\nmount befs /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
+                 mount befs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod befs\nlook /dev 4\n",
+    },
+    Subject {
+        module: "qnx6",
+        within: &[],
+        loaded: &["qnx6"],
+        form: Form::Read(images::qnx6),
+        disks: TWO,
+        script: "tree /dev 4\nmount qnx6 /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
+                 mount qnx6 /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod qnx6\nlook /dev 4\n",
     },
 ];
 
@@ -178,6 +250,8 @@ impl Form {
             Form::Ext2 => fresh_disk(disk),
             Form::Minix => fresh(disk, 8, &["mkfs.minix", "-n", "30"]),
             Form::Bfs => fresh(disk, 4, &["mkfs.bfs"]),
+            Form::SystemV => fs::write(disk, images::sysv()).map_err(at(disk)),
+            Form::Read(image) => fs::write(disk, image()).map_err(at(disk)),
         }
     }
 
@@ -186,6 +260,8 @@ impl Form {
             Form::Ext2 => is_sound(disk),
             Form::Minix => finds_nothing(disk, &["fsck.minix", "-f"]),
             Form::Bfs => Ok(bfs_is_sound(&fs::read(disk).map_err(at(disk))?)),
+            Form::SystemV => Ok(images::sysv_is_sound(&fs::read(disk).map_err(at(disk))?)),
+            Form::Read(image) => Ok(fs::read(disk).map_err(at(disk))? == image()),
         }
     }
 }

@@ -191,15 +191,20 @@ impl<'b> Trials<'b> {
         work: &Path,
     ) -> Result<Option<Trial>, Setup> {
         let module = self.subject.module;
-        let from = self.built.tree().join(self.subject.folder);
         let objects = self.machine.objects(module)?;
-        let mut names: Vec<String> = objects.iter().map(|o| o.replace(".o", ".c")).collect();
-        names.sort();
-        let read = |name: &String| {
-            let path = from.join(name);
+        // By their names, wherever they lie: a seed's fault stays where it is.
+        let file = |object: &String| {
+            let name = object.rsplit('/').next().unwrap_or_default();
+            (name.replace(".o", ".c"), object.replace(".o", ".c"))
+        };
+        let mut files: Vec<(String, String)> = objects.iter().map(file).collect();
+        files.sort();
+        let read = |(_, file): &(String, String)| {
+            let path = self.built.tree().join(file);
             fs::read_to_string(&path).map_err(at(&path))
         };
-        let sources: Vec<String> = names.iter().map(read).collect::<Result<_, _>>()?;
+        let sources: Vec<String> = files.iter().map(read).collect::<Result<_, _>>()?;
+        let names: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
         let Some((number, fault)) = inject_within(&sources, seed, self.subject.within) else {
             return Ok(None);
         };

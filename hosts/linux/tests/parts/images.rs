@@ -1,13 +1,11 @@
 //! File systems that are only read: images that this test makes, in both kernels, and when a module is ended while it reads.
 
 use crate::{bfs, changed_before, expect, library};
+use mullion_linux::images::{COUNT, big, content, files, pad};
 use mullion_linux::{Instead, Machine, Protection, Work};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// So many files, as the first program's `again` looks for them: every eighth is missing.
-const COUNT: usize = 40;
 
 /// A module, the name of its file systems, and how an image is made.
 type Form = (&'static str, &'static str, fn(&Path));
@@ -149,7 +147,7 @@ pub(crate) fn fat(to: &Path) {
 }
 
 /// All that an image has is read in both kernels: names, and what is in the files.
-fn an_image_is_read_as_without_a_wall(
+pub(crate) fn an_image_is_read_as_without_a_wall(
     machine: &Machine<'_>,
     module: &str,
     kind: &str,
@@ -228,39 +226,6 @@ fn a_module_is_loaded_again_while_it_reads(machine: &Machine<'_>, folder: &Path)
         ],
     );
     assert_eq!(said.matches("init: umount /mnt: done").count(), 2, "{said}");
-}
-
-/// What a file has, as the first program makes it (`init.c`).
-fn content(number: usize) -> Vec<u8> {
-    const WORDS: &[u8] = b"of the wall that is in a pane and no other word to be had \0";
-    let mut seed = number as u32 + 1;
-    let mut bytes = Vec::new();
-    while bytes.len() < 61440 {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let at = (seed >> 16) as usize % (WORDS.len() - 9);
-        bytes.extend_from_slice(&WORDS[at..at + 8]);
-    }
-    bytes.truncate(37 + number * 2711 % 61000);
-    bytes
-}
-
-fn files() -> Vec<(String, Vec<u8>)> {
-    let numbers = (0..COUNT).filter(|number| number % 8 != 7);
-    let name = |number| match number % 4 {
-        0 | 1 => format!("f{number}"),
-        _ => format!("g{number}"),
-    };
-    numbers
-        .map(|number| (name(number), content(number)))
-        .collect()
-}
-
-fn pad(bytes: &mut Vec<u8>, to: usize) {
-    bytes.resize(bytes.len().next_multiple_of(to), 0);
-}
-
-fn big(word: usize) -> [u8; 4] {
-    (word as u32).to_be_bytes()
 }
 
 /// Headers of 32 bytes, each with where the next one is, and the file behind it.

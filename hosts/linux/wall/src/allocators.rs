@@ -81,7 +81,14 @@ fn frees(name: &str, real: &AtomicUsize, at: usize, arguments: Arguments) -> u64
         refuse(format!("{name}: {address:#x} is not the module's to free"));
         return 0;
     }
-    call(real, arguments)
+    let is_of_areas = matches!(name, "vfree" | "kvfree");
+    let area = is_of_areas.then(|| rights::area(address)).flatten();
+    let result = call(real, arguments);
+    // The kernel tells of objects and pages alone.
+    if let Some((start, bytes)) = area {
+        rights::freed(start, bytes);
+    }
+    result
 }
 
 /// A page by its address. More than one is not the module's to free: of several it was given the first one.

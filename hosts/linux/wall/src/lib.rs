@@ -17,6 +17,7 @@ mod hands;
 mod journal;
 mod kernel;
 mod later;
+mod lends;
 mod links;
 mod live;
 mod load;
@@ -208,8 +209,8 @@ pub unsafe extern "C" fn mullion_linux_function(domain: c_ulong, name: *const c_
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     let domain = WALL.get().and_then(|wall| wall.domain(domain));
     let domain = domain.filter(|domain| !domain.is_ended());
-    let found = domain.and_then(|domain| domain.function(&name));
-    found.map_or(0, |gate| gate as usize)
+    let gate = |domain: Domain| lends::through(&name, domain, domain.function(&name)? as usize);
+    domain.and_then(gate).unwrap_or_default()
 }
 
 /// Ends a domain. Calls of its gates return error values from then on.

@@ -3,7 +3,7 @@
 use crate::allocators::{ALL, Mediated, instead};
 use crate::rights::{Kinds, has_kinds, on_demand};
 use crate::{Wall, signals, types};
-use crate::{disks, hands, journal, later, links, packets, returns, trees};
+use crate::{disks, hands, journal, later, lends, links, packets, returns, trees};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
 use mullion_word_policy::{File, Interface, LowerError, TextError};
@@ -31,6 +31,10 @@ pub(crate) enum Refused {
     Task(String),
     #[error("policy: `{0}` does not say what a call hands on, or who calls")]
     Hands(String),
+    #[error("policy: `{0}` does not say what a call lends")]
+    Lends(String),
+    #[error("policy: `{0}` is described, so it belongs into `allow` and not into `trusts`")]
+    Described(String),
     #[error("{0}")]
     Module(#[from] OpenError),
     #[error("{0}")]
@@ -42,7 +46,7 @@ pub(crate) enum Refused {
 /// Makes a domain of the module with this name; `of` is the kernel's own structure of it.
 pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, Refused> {
     let folder = wall.folder.clone();
-    let (module, mut policy, kinds, said, mediated, (trusted, described)) =
+    let (module, mut policy, kinds, (said, lent), mediated, (trusted, described)) =
         signals::aside(|| prepare(&folder, name))??;
     for one in mediated {
         if let Some(address) = wall.kernel.symbol(one.name, of) {
@@ -61,7 +65,7 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
             None => (address, false),
         };
         let hands_on = hands::is_called_by(symbol, name);
-        let is_looked_at = trusted.contains(symbol) || hands_on;
+        let is_looked_at = trusted.contains(symbol) || hands_on || lends::of(symbol).is_some();
         Some(match is_looked_at && !looks {
             true => {
                 let has_mediator = instead(symbol).is_some();
@@ -79,6 +83,7 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     links::settle(wall.kernel);
     let domain = wall.host.load_with(&module, policy, &mut resolve)?;
     hands::has_said(name, said);
+    lends::has_said(name, lent);
     has_kinds(&domain, &kinds);
     on_demand(wall.host, wall.kernel, domain, kinds, name.to_owned());
     wall.kernel
@@ -86,13 +91,13 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     Ok(domain)
 }
 
-/// What a policy says: of functions, of kinds of objects, of calls between modules, which allocators it names, which functions it trusts, and of which of these it
+/// What a policy says: of functions, of kinds of objects, of calls between modules and of what they lend, which allocators it names, which functions it trusts, and of which of these it
 /// has the effects.
 type Prepared = (
     Arc<Module>,
     Policy,
     Kinds,
-    hands::Said,
+    (hands::Said, Vec<(String, lends::Lend)>),
     Vec<&'static Mediated>,
     (BTreeSet<String>, BTreeSet<String>),
 );
@@ -110,6 +115,10 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
     // Functions whose arguments nobody looks at; the kernel does with them what it does for any module.
     let list = |group: &str| file.groups.get(group).into_iter().flatten();
     for function in list("trusts") {
+        // Its arguments on the stack would not come.
+        if described[0].calls.contains_key(function) {
+            return Err(Refused::Described(function.clone()));
+        }
         policy = policy.allow(function);
     }
     let named =
@@ -122,6 +131,7 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
         return Err(Refused::Task(kind.to_owned()));
     }
     let said = hands::Said::of(&file).map_err(Refused::Hands)?;
+    let lent = lends::of_file(&file).map_err(Refused::Lends)?;
     // What the headers say of arguments is true of those with effects, too.
     let trusted = list("trusts").chain(file.calls.keys()).cloned().collect();
     let described = described.iter().chain([&file]);
@@ -129,5 +139,6 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
         .flat_map(|file| file.calls.keys())
         .cloned()
         .collect();
+    let said = (said, lent);
     Ok((module, policy, kinds, said, mediated, (trusted, described)))
 }

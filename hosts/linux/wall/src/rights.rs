@@ -156,7 +156,8 @@ pub(crate) fn allocated(host: Host, kernel: Kernel, domain: &Domain, address: u6
     };
     grant(host, kernel, domain, &object, true);
     // Objects of other caches are parts of what the kernel has lists of.
-    let is_plain = object.kind.starts_with("kmalloc_") && object.start == address;
+    let is_block = object.kind.starts_with("kmalloc_") || object.kind == AREA;
+    let is_plain = is_block && object.start == address;
     let owns = is_plain && kinds().get(&domain.id().get()).is_some_and(|of| of.owns);
     if let Some(grants) = objects().get_mut(&object.start).filter(|_| owns) {
         grants.owner = Some(domain.id().get());
@@ -260,20 +261,35 @@ fn may_bytes(domain: &Domain, (address, bytes): (u64, u64), write: bool) -> bool
     })
 }
 
+/// The kind of memory whose pages lie together in the kernel's addresses alone.
+pub(crate) const AREA: &str = "vmalloc";
+
+/// The area of this kind that begins there, and its bytes.
+pub(crate) fn area(address: u64) -> Option<(u64, u64)> {
+    let object = WALL.get()?.kernel.object(address)?;
+    (object.kind == AREA && object.start == address).then_some((object.start, object.bytes))
+}
+
 /// Frees what an ended module has allocated for itself. How many pieces that were.
 pub(crate) fn free_all(kernel: Kernel, domain: &Domain) -> usize {
-    let Some(kfree) = kernel.symbol("kfree", std::ptr::null_mut()) else {
+    let Some(kvfree) = kernel.symbol("kvfree", std::ptr::null_mut()) else {
         return 0;
     };
-    // SAFETY: the kernel's function of this name takes an address.
-    let kfree: extern "C" fn(u64) = unsafe { std::mem::transmute(kfree) };
+    // SAFETY: the kernel's function of this name takes an address of a block, or of an area.
+    let kvfree: extern "C" fn(u64) = unsafe { std::mem::transmute(kvfree) };
     let id = Some(domain.id().get());
     let objects = objects();
     let own = objects.iter().filter(|(_, grants)| grants.owner == id);
     let own: Vec<u64> = own.map(|(start, _)| *start).collect();
     // `freed` comes back here.
     drop(objects);
-    own.iter().for_each(|start| kfree(*start));
+    for start in &own {
+        let area = area(*start);
+        kvfree(*start);
+        if let Some((start, bytes)) = area {
+            freed(start, bytes);
+        }
+    }
     own.len()
 }
 

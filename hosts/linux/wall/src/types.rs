@@ -8,6 +8,7 @@
 use crate::hands::{self, Hands};
 use crate::journal::Thing;
 use crate::kernel::Object;
+use crate::lends::{self, Lends};
 use crate::{WALL, costs, disks, journal, packets, rights};
 use mullion_word::runtime::{Domain, caller, refuse};
 use mullion_word_table::Access;
@@ -160,6 +161,8 @@ struct Rule {
     arguments: Vec<(Type, bool)>,
     /// It is a function of another module, which hands references on.
     hands: Option<Hands>,
+    /// Or which is lent memory by pointers in its arguments.
+    lends: Option<Lends>,
     /// Nobody else counts calls of it.
     counts: bool,
 }
@@ -168,9 +171,10 @@ struct Rule {
 fn rule(name: &str, has_effects: bool, counts: bool) -> Option<Rule> {
     let mut lines = TYPES.lines();
     let list = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-    let hands = hands::of(name);
+    let (hands, lends) = (hands::of(name), lends::of(name));
+    let is_between = hands.is_some() || lends.is_some();
     // What has no line may be called by an address that the kernel gives: that must stay what it is.
-    if list.is_none() && hands.is_none() {
+    if list.is_none() && !is_between {
         return None;
     }
     let list = list.unwrap_or("-");
@@ -186,11 +190,12 @@ fn rule(name: &str, has_effects: bool, counts: bool) -> Option<Rule> {
     let arguments: Vec<(Type, bool)> = arguments.take(6).collect();
     let looks = arguments.iter().any(|(one, _)| !matches!(one, Type::Any));
     let name = name.to_owned();
-    (looks || counts || hands.is_some()).then_some(Rule {
+    (looks || counts || is_between).then_some(Rule {
         name,
         has_effects,
         arguments,
         hands,
+        lends,
         counts,
     })
 }
@@ -229,6 +234,14 @@ extern "C" fn mediator<const N: usize>(
         }
         if let Some(Err(what)) = rule
             .hands
+            .as_ref()
+            .map(|one| one.before(&domain, &arguments))
+        {
+            refuse(format!("{}: {what}", rule.name));
+            return 0;
+        }
+        if let Some(Err(what)) = rule
+            .lends
             .as_ref()
             .map(|one| one.before(&domain, &arguments))
         {

@@ -1,0 +1,91 @@
+//! Faults in the sources of modules: what they do without a wall, and behind one.
+
+use crate::library;
+use mullion_linux::{Built, End, Machine, Protection, SUBJECTS, Subject, Trial, Trials, table};
+use std::fs;
+use std::path::Path;
+
+/// The first faults of `linux-walls faults`: whatever they do without a wall, the walled kernel comes to its end.
+pub(crate) fn faults_are_caught_and_survived(built: &Built, machine: &Machine<'_>, folder: &Path) {
+    let mut ran = Vec::new();
+    for (subject, seeds) in SUBJECTS.iter().zip(SEEDS) {
+        let folder = folder.join("faults");
+        let trials = Trials::new(built, machine, subject, &library(), &folder);
+        let run = |seed: &u64| trials.run(*seed, Protection::ReadWrite).expect("a run");
+        let all_of = |seeds: &[u64]| seeds.iter().filter_map(run).collect::<Vec<_>>();
+        let before = ran.len();
+        let (some, others) = seeds.split_at(seeds.len() / 2);
+        std::thread::scope(|scope| {
+            let beside = scope.spawn(|| all_of(some));
+            ran.extend(all_of(others));
+            ran.extend(beside.join().expect("runs"));
+        });
+        assert_eq!(ran.len() - before, seeds.len(), "{}", subject.module);
+    }
+    let lines: Vec<String> = ran.iter().map(Trial::to_string).collect();
+    let text = format!("{}\n{}", lines.join("\n"), table(&ran));
+    let caught = |trial: &&Trial| trial.caught.is_some();
+    // Only `md5` fails the kernel's own test each time, and is not there then.
+    let is_there = |trial: &Trial| trial.goes_on || trial.place.starts_with("md5/");
+    assert!(ran.iter().filter(caught).all(is_there), "{text}");
+    let count = |end| ran.iter().filter(|one| one.plain == end).count();
+    assert!(count(End::Panic) >= 2 && count(End::Hang) >= 2, "{text}");
+    assert!(ran.iter().filter(caught).count() >= 6, "{text}");
+    let ends = |trial: &Trial| matches!(trial.walled, End::None | End::Corrupted);
+    assert!(ran.iter().all(ends), "{text}");
+    println!("{} faults:\n{}", ran.len(), table(&ran));
+}
+
+/// The driver adds a disk twice, which is refused. Its structure goes at once, and the kernel would find it by its first disk.
+pub(crate) fn a_driver_that_is_ended_as_it_begins_leaves_no_disk(
+    built: &Built,
+    machine: &Machine<'_>,
+    folder: &Path,
+) {
+    let trial = trial_of(built, machine, folder, ("brd", 48));
+    let caught = trial.caught.as_deref().unwrap_or_default();
+    let is_refused = caught.starts_with("Policy");
+    assert!(is_refused && trial.walled == End::None, "{trial}");
+}
+
+/// A wild pointer while a pair is made: a panic without a wall. Behind it the driver is loaded again, and the work goes on.
+pub(crate) fn a_fault_that_stops_the_kernel_ends_the_pair_s_driver_alone(
+    built: &Built,
+    machine: &Machine<'_>,
+    folder: &Path,
+) {
+    let trial = trial_of(built, machine, folder, ("veth", 20));
+    let caught = trial.caught.as_deref().unwrap_or_default();
+    assert!(caught.starts_with("Access"), "{trial}");
+    assert!(
+        trial.plain == End::Panic && trial.walled == End::None,
+        "{trial}"
+    );
+    assert!(trial.goes_on, "{trial}");
+}
+
+/// A fault in a module, by its seed.
+fn trial_of(
+    built: &Built,
+    machine: &Machine<'_>,
+    folder: &Path,
+    (module, seed): (&str, u64),
+) -> Trial {
+    let mut subjects = SUBJECTS.iter();
+    let is_it = |one: &&Subject| one.module == module;
+    let subject = subjects.find(is_it).expect("a subject");
+    let folder = folder.join("faults").join(module);
+    fs::create_dir_all(&folder).expect("a folder");
+    let trials = Trials::new(built, machine, subject, &library(), &folder);
+    let run = trials.run(seed, Protection::ReadWrite).expect("a run");
+    run.expect("a fault")
+}
+
+/// Of each module: some that do harm, and some that do none.
+const SEEDS: [[u64; 8]; 5] = [
+    [1, 4, 8, 9, 11, 15, 16, 22],
+    [1, 2, 3, 4, 5, 7, 8, 9],
+    [1, 2, 3, 4, 5, 7, 8, 9],
+    [1, 3, 4, 5, 7, 8, 9, 13],
+    [1, 3, 4, 7, 8, 9, 13, 14],
+];
