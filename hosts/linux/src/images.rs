@@ -475,8 +475,8 @@ pub fn affs() -> Vec<u8> {
     image
 }
 
-/// Whether a file system of [`sysv`] is whole: each name leads to an inode, which counts its names; and no block belongs to two files, or
-/// to a file and to the chain of free ones. There is no program for that.
+/// Whether a file system of [`sysv`] is whole. Each name leads to an inode, which counts its names. No block belongs to two files, or to a
+/// file and to the chain of free ones. There is no program for that.
 #[must_use]
 pub fn sysv_is_sound(disk: &[u8]) -> bool {
     const BLOCK: usize = 1024;
