@@ -442,7 +442,10 @@ pub fn affs() -> Vec<u8> {
     let maps = (TOTAL - 2).div_ceil(OF_MAP);
     let summed = |mut block: Vec<u8>, at: usize| {
         let words = block.chunks_exact(4);
-        let word = |word: &[u8]| word.iter().fold(0, |all, byte| all << 8 | u32::from(*byte));
+        let word = |word: &[u8]| {
+            word.iter()
+                .fold(0, |all, byte| (all << 8) | u32::from(*byte))
+        };
         let sum = words.map(word).fold(0, u32::wrapping_add);
         block[at..at + 4].copy_from_slice(&sum.wrapping_neg().to_be_bytes());
         block
@@ -468,7 +471,7 @@ pub fn affs() -> Vec<u8> {
             let number = 2 + map * OF_MAP + bit;
             let is_free = number < TOTAL && !(ROOT..=ROOT + maps).contains(&number);
             // The highest byte of a word comes first.
-            bits[4 + (bit / 8 ^ 3)] |= u8::from(is_free) << (bit % 8);
+            bits[4 + ((bit / 8) ^ 3)] |= u8::from(is_free) << (bit % 8);
         }
         put(ROOT + 1 + map, summed(bits, 0));
     }
@@ -486,7 +489,7 @@ pub fn sysv_is_sound(disk: &[u8]) -> bool {
             bytes
                 .iter()
                 .rev()
-                .fold(0, |all, byte| all << 8 | usize::from(*byte)),
+                .fold(0, |all, byte| (all << 8) | usize::from(*byte)),
         )
     };
     let word = |at: usize| number(at, 4);

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
-    let forms: [(&str, fn() -> Vec<u8>); 3] = [("befs", befs), ("qnx6", qnx6), ("ufs", ufs)];
+    let forms: [(&str, Image); 3] = [("befs", befs), ("qnx6", qnx6), ("ufs", ufs)];
     for (module, make) in forms {
         let folder = folder.join(module);
         fs::create_dir_all(&folder).expect("a folder");
@@ -29,7 +29,10 @@ pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
 }
 
 /// A module, its empty image, and what is said of files that it can have.
-type Form = (&'static str, fn() -> Vec<u8>, &'static str);
+type Form = (&'static str, Image, &'static str);
+
+/// What makes an image.
+type Image = fn() -> Vec<u8>;
 
 /// Folders and files are made, renamed, linked and removed again, and read behind a second mount. What a file system cannot do fails in
 /// both kernels, and the same number of times.
