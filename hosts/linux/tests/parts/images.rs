@@ -164,7 +164,9 @@ pub(crate) fn an_image_is_read_as_without_a_wall(
     };
     let place = folder.join("walled");
     let walled = machine.wall(&work.modules, Protection::ReadWrite, &place, &mut |_| None);
-    assert_eq!(walled.expect("modules").len(), 1);
+    // One of them calls a library, which has a wall of its own.
+    let walled = walled.expect("modules");
+    assert!(walled.iter().any(|row| row.name == module), "{walled:?}");
     let library = library();
     for instead in [Instead::Nothing, Instead::Walled(&place, &library)] {
         let said = machine.boot(&work, instead).expect("a boot");
