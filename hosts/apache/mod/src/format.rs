@@ -279,10 +279,10 @@ variadic! {
         }
         Ok(answer)
     };
-    ap_cookie_write = |frame, passed| cookie(frame, passed, "ap_cookie_write", 5);
-    ap_cookie_write2 = |frame, passed| cookie(frame, passed, "ap_cookie_write2", 5);
-    ap_cookie_remove = |frame, passed| cookie(frame, passed, "ap_cookie_remove", 3);
-    ap_cookie_remove2 = |frame, passed| cookie(frame, passed, "ap_cookie_remove2", 3);
+    ap_cookie_write = |frame, passed| cookie(frame, passed, "ap_cookie_write", (2, 5));
+    ap_cookie_write2 = |frame, passed| cookie(frame, passed, "ap_cookie_write2", (2, 5));
+    ap_cookie_remove = |frame, passed| cookie(frame, passed, "ap_cookie_remove", (1, 3));
+    ap_cookie_remove2 = |frame, passed| cookie(frame, passed, "ap_cookie_remove2", (1, 3));
     apr_dbd_pvselect = |frame, passed| database(frame, passed, "apr_dbd_pvselect", true);
     apr_dbd_pvquery = |frame, passed| database(frame, passed, "apr_dbd_pvquery", false);
     apr_dbd_pvbselect = |frame, passed| database(frame, passed, "apr_dbd_pvbselect", true);
@@ -292,6 +292,7 @@ variadic! {
         if !frame.roots.contains(&crate::frame::Root::Command(cmd)) {
             return Err(format!("{cmd:#x} is no state of this directive"));
         }
+        string(text)?;
         frame.walled.must_write(error, 8)?;
         let lookup = match lookup {
             0 => 0,
@@ -352,10 +353,22 @@ fn behind(frame: &Frame, filter: u64) -> Answer<()> {
     }
 }
 
-/// Tables, up to a null pointer, behind a request and what the cookie is.
-fn cookie(frame: &Frame, passed: &Passed, name: &str, first: usize) -> Answer<u64> {
+/// Behind a request come so many strings, then attributes, which there need not be. From the second number on come tables, up to a null pointer.
+fn cookie(
+    frame: &Frame,
+    passed: &Passed,
+    name: &str,
+    (strings, first): (usize, usize),
+) -> Answer<u64> {
     let [r, b, c, d, e, f] = passed.integers;
     a_request(frame, r)?;
+    for text in passed.words(1).take(strings) {
+        string(text)?;
+    }
+    match passed.integers[1 + strings] {
+        0 => {}
+        attributes => drop(string(attributes)?),
+    }
     for table in passed.list(first)? {
         if !call::has(frame, Kind::Table, table) {
             return Err(format!("{table:#x} is no table of the module"));
@@ -511,19 +524,32 @@ pub(crate) fn checked(
     Ok(format)
 }
 
+/// A line of the log that is of no module (`APLOG_NO_MODULE`).
+const NO_MODULE: i32 = -1;
+/// For so many modules httpd has levels, and for more where some are part of it (`DYNAMIC_MODULE_LIMIT`).
+const MODULES: i32 = 256;
+
 type Log = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, ...);
 
 /// The format is the first word on the stack.
 fn log(frame: &Frame, passed: &Passed, to: Log) -> Answer<u64> {
     let ([file, line, index, level, status, of], x, s) =
         (passed.integers, &passed.floats, &passed.stacked);
+    if file != 0 {
+        string(file)?;
+    }
+    // httpd has a level for each module. It does not look whether it has this one.
+    let index = index as i32;
+    if !(NO_MODULE..MODULES).contains(&index) {
+        return Err(format!("{index} is the number of no module"));
+    }
     let format = checked(frame, s[0], &passed.behind(7), true)?;
-    // SAFETY: it is httpd's function; the format writes nothing by its arguments.
+    // SAFETY: it is httpd's function; it reads a string and a level that are there, and the format writes nothing by its arguments.
     unsafe {
         to(
             file,
             line,
-            index,
+            index as u64,
             level,
             status,
             of,

@@ -1,6 +1,7 @@
 /* Strings and other memory that is not there, where the core, APR or the C library reads. */
 #include "hostile.h"
 #include "apr_md5.h"
+#include "util_cookies.h"
 
 /* Nothing is there, as below all that a process may have, and nothing can be there. */
 static char *const wild[] = { (char *)0x4000, (char *)0x4141414141414141 };
@@ -81,6 +82,16 @@ void texts(request_rec *r, const char *what)
         apr_snprintf(line, sizeof(line), "%pI", text);
     if (!strcmp(what, "logged"))
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "%s", text);
+    if (!strcmp(what, "logged-file"))
+        ap_log_rerror_(text, 1, APLOG_MODULE_INDEX, APLOG_ERR, 0, r, "a");
+    if (!strcmp(what, "logged-index"))
+        ap_log_rerror_("a.c", 1, 0x40000000, APLOG_INFO, 0, r, "a");
+    if (!strcmp(what, "cookie"))
+        ap_cookie_write(r, text, "a", NULL, 0, r->headers_out, NULL);
+    if (!strcmp(what, "cookie-value"))
+        ap_cookie_write(r, "a", text, NULL, 0, r->headers_out, NULL);
+    if (!strcmp(what, "cookie-attributes"))
+        ap_cookie_remove(r, "a", text, r->headers_out, NULL);
     if (!strcmp(what, "more"))
         apr_snprintf(line, sizeof(line), "%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%s", 1);
     if (!strcmp(what, "list"))

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 124] = [
+const ATTACKS: [(&str, &str); 129] = [
     ("text-key", "is no string"),
     ("text-value", "is no string"),
     ("text-hash", "is no string"),
@@ -37,6 +37,11 @@ const ATTACKS: [(&str, &str); 124] = [
     ("text-written", "are not there"),
     ("text-address", "there is nothing at"),
     ("text-logged", "is no string"),
+    ("text-logged-file", "is no string"),
+    ("text-logged-index", "is the number of no module"),
+    ("text-cookie", "is no string"),
+    ("text-cookie-value", "is no string"),
+    ("text-cookie-attributes", "is no string"),
     ("text-more", "more arguments than the wall passes on"),
     ("text-list", "cannot be read"),
     (
