@@ -439,6 +439,10 @@ static void ended(unsigned long domain)
 
 static int __init begin(void)
 {
+	/* As many bytes the wall's library looks at, in front of functions that make these. */
+	BUILD_BUG_ON(sizeof(struct inode) != 568);
+	BUILD_BUG_ON(sizeof(struct mutex) != 24);
+	BUILD_BUG_ON(sizeof(struct rw_semaphore) != 32);
 	mullion_recovery.ended = ended;
 	return 0;
 }

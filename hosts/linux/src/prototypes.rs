@@ -6,8 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-/// Functions that are macros or inline in headers, and what those hand on.
+/// Functions that are macros or inline in headers, and what those hand on; and those that constructors of caches call, with the
+/// bytes that they write (`mullion_recover.c` holds them against the kernel's structures).
 const OTHERS: &str = "\
+__init_rwsem: constructed.32
+__mutex_init: constructed.24
+inode_init_once: constructed.568
 down_read: rw_semaphore
 down_write: rw_semaphore
 ihold: inode
@@ -24,9 +28,6 @@ rb_prev: rb_node
 up_read: rw_semaphore
 up_write: rw_semaphore
 ";
-
-/// Called by constructors of caches, with objects that are nobody's yet.
-const CONSTRUCT: [&str; 3] = ["__init_rwsem", "__mutex_init", "inode_init_once"];
 
 /// Arguments that may be null, or an error value.
 const NULLS: [(&str, usize); 21] = [
@@ -80,7 +81,7 @@ pub fn prototypes(built: &Built, names: &[String]) -> Result<String, Setup> {
     let text = without_comments(&text);
     let mut lines: BTreeMap<&str, String> = BTreeMap::new();
     for name in names {
-        let types = find(&text, name).filter(|_| !CONSTRUCT.contains(&&**name));
+        let types = find(&text, name);
         if let Some(types) = types {
             lines.insert(name, types);
         }

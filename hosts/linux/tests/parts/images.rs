@@ -27,20 +27,35 @@ pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
     }
     a_module_is_loaded_again_while_it_reads(machine, &folder.join("reads"));
     tables_of_characters_are_called(machine, &folder.join("tables"));
+    let first = "\tbrelse(bh);\n\tunlock_new_inode(inode);";
+    let last = "bfs_dump_imap(\"fill_super\", s);\n\treturn 0;";
+    let store = ("panic_timeout = 77;", "mullion: bfs: Access in ");
+    // The kernel would write for it.
+    let inode = (
+        "inode_init_once((struct inode *)&panic_timeout);",
+        "inode_init_once: argument 0, ",
+    );
+    let lock = (
+        "mutex_init((struct mutex *)&panic_timeout);",
+        "__mutex_init: argument 0, ",
+    );
     let ends = [
-        ("first", "\tbrelse(bh);\n\tunlock_new_inode(inode);"),
-        ("last", "bfs_dump_imap(\"fill_super\", s);\n\treturn 0;"),
+        ("first", first, store),
+        ("last", last, store),
+        ("inode", last, inode),
+        ("lock", last, lock),
     ];
-    for (name, line) in ends {
-        a_module_that_is_ended_as_it_mounts_leaves_nothing(machine, line, &folder.join(name));
+    for (name, line, harm) in ends {
+        a_module_that_is_ended_as_it_mounts_leaves_nothing(machine, line, harm, &folder.join(name));
     }
 }
 
-/// It stores elsewhere with the inode of the root in its hands, or when the mount has a root already. The mount fails, and what was there
+/// It stores elsewhere with the inode of the root in its hands, or when the mount has a root already. Or the kernel would store for it. The mount fails, and what was there
 /// of it goes. The kernel takes an inode that stays for a bug, and stops.
 fn a_module_that_is_ended_as_it_mounts_leaves_nothing(
     machine: &Machine<'_>,
     line: &str,
+    (harm, caught): (&str, &str),
     folder: &Path,
 ) {
     let place = folder.join("walled");
@@ -50,7 +65,7 @@ fn a_module_that_is_ended_as_it_mounts_leaves_nothing(
     let mut source = |source: &str| {
         let is_it = source.ends_with("/bfs/inode.c");
         let to = folder.join("inode.c");
-        is_it.then(|| changed_before(source, line, "panic_timeout = 77;", &to))
+        is_it.then(|| changed_before(source, line, harm, &to))
     };
     let work = Work {
         modules: vec!["bfs".to_owned()],
@@ -67,7 +82,7 @@ fn a_module_that_is_ended_as_it_mounts_leaves_nothing(
     expect(
         &said,
         &[
-            "mullion: bfs: Access in ",
+            caught,
             "init: mount bfs: Input/output error",
             "mullion: bfs is loaded again",
             "init: show /proc/sys/kernel/panic: -1",

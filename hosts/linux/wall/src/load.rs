@@ -66,13 +66,13 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
         };
         let hands_on = hands::is_called_by(symbol, name);
         let is_looked_at = trusted.contains(symbol) || hands_on || lends::of(symbol).is_some();
-        Some(match is_looked_at && !looks {
+        match is_looked_at && !looks {
             true => {
                 let has_mediator = instead(symbol).is_some();
                 types::through(symbol, address, described.contains(symbol), has_mediator)
             }
-            false => address,
-        })
+            false => Some(address),
+        }
     };
     journal::settle(wall.kernel, of);
     later::settle(wall.kernel, of);

@@ -261,6 +261,24 @@ fn may_bytes(domain: &Domain, (address, bytes): (u64, u64), write: bool) -> bool
     })
 }
 
+/// Whether the kernel may make something of so many bytes there for the module. All of it must be memory of its own, or lie in one
+/// object that it may write.
+pub(crate) fn may_construct(domain: &Domain, address: u64, bytes: u64) -> bool {
+    let Some(end) = address.checked_add(bytes) else {
+        return false;
+    };
+    if domain.view().allows(address, bytes, Access::WRITE)
+        || domain.has_data(address as usize, bytes as usize)
+    {
+        return true;
+    }
+    let object = WALL.get().and_then(|wall| wall.kernel.object(address));
+    object.is_some_and(|object| {
+        let may = || may_bytes(domain, (address, bytes), true);
+        end <= object.start + object.bytes && (is_own_kind(domain, &object.kind) || may())
+    })
+}
+
 /// The kind of memory whose pages lie together in the kernel's addresses alone.
 pub(crate) const AREA: &str = "vmalloc";
 

@@ -37,6 +37,9 @@ enum Type {
     Readable,
     /// What the module may write.
     Writable,
+    /// So many bytes that it may write, or that lie in an object of one of its own caches: what a constructor is called with is
+    /// granted to nobody yet.
+    Constructed(u64),
     /// A function of the module.
     Code,
     /// A variable of its own.
@@ -54,6 +57,10 @@ enum Type {
 
 impl Type {
     fn of(structure: &str) -> Type {
+        if let Some(bytes) = structure.strip_prefix("constructed.") {
+            // Without a number nothing fits.
+            return Type::Constructed(bytes.parse().unwrap_or(u64::MAX));
+        }
         match structure {
             // An inode is a part of its file system's object.
             "inode" => Type::Inode,
@@ -98,6 +105,7 @@ impl Type {
             Type::Code => domain.has_function(pointer as usize),
             Type::Writable => rights::may(domain, pointer, true),
             Type::Own => domain.has_data(pointer as usize, 8),
+            Type::Constructed(bytes) => rights::may_construct(domain, pointer, bytes),
             Type::Lock => {
                 let object = || WALL.get().and_then(|wall| wall.kernel.object(pointer));
                 let is_named = |object: Object| {
@@ -180,6 +188,7 @@ fn rule(name: &str, has_effects: bool, counts: bool) -> Option<Rule> {
     let list = list.unwrap_or("-");
     let argument = |word: &str| match word.trim_end_matches('?') {
         "text" | "memory" | "stored" | "out" if has_effects => (Type::Any, true),
+        name if has_effects && name.starts_with("constructed.") => (Type::Any, true),
         name => (Type::of(name), word.ends_with('?')),
     };
     // A function is called with no file by the kernel itself.
@@ -290,10 +299,16 @@ static USED: Mutex<usize> = Mutex::new(0);
 
 /// The address by which modules call a function: one that looks at the arguments, if the headers say what they are. `has_effects`: a
 /// policy says of which memory. `has_mediator`: another one is behind this, and counts.
-pub(crate) fn through(name: &str, real: usize, has_effects: bool, has_mediator: bool) -> usize {
+/// Nothing, if more functions are looked at than there are places: a module that calls such a one is not loaded.
+pub(crate) fn through(
+    name: &str,
+    real: usize,
+    has_effects: bool,
+    has_mediator: bool,
+) -> Option<usize> {
     let counts = costs::asked() && !has_mediator;
     let Some(rule) = rule(name, has_effects, counts) else {
-        return real;
+        return Some(real);
     };
     let mut used = USED
         .lock()
@@ -304,13 +319,10 @@ pub(crate) fn through(name: &str, real: usize, has_effects: bool, has_mediator: 
     });
     let at = known.unwrap_or(*used);
     if known.is_none() {
-        // More functions than places: they stay trusted.
-        let Some(place) = PLACES.get(at) else {
-            return real;
-        };
+        let place = PLACES.get(at)?;
         *used += 1;
         place.real.store(real, Ordering::Relaxed);
         let _first = place.rule.set(rule);
     }
-    MEDIATORS[at] as usize
+    Some(MEDIATORS[at] as usize)
 }
