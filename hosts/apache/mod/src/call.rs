@@ -293,6 +293,8 @@ fn reads(frame: &Frame, what: Extent, from: u64, arguments: &[u64; WIDE]) -> Ans
             return frame.walled.length(from, u64::MAX).map(drop);
         }
         Extent::Texts => return texts(frame, from),
+        Extent::Encoding if from == 1 => return Ok(()),
+        Extent::Encoding => return frame.walled.length(from, u64::MAX).map(drop),
         Extent::Key(at) => argument(at),
         Extent::Bytes(bytes) => bytes,
         Extent::Int(at) => i64::from(argument(at) as i32) as u64,

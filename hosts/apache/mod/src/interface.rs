@@ -68,6 +68,8 @@ pub(crate) enum Extent {
     At(usize),
     /// Pointers to strings, up to a null pointer.
     Texts,
+    /// A string, or APR's word for the encoding of the locale, which is 1.
+    Encoding,
 }
 
 impl Param {
@@ -335,6 +337,7 @@ fn extent(word: &str) -> Extent {
     match first {
         "" => Extent::Text,
         "[" => Extent::Texts,
+        "+" => Extent::Encoding,
         "<" => Extent::Most(number(rest)),
         "-" => Extent::Key(number(rest)),
         "@" => Extent::At(number(rest)),

@@ -1,6 +1,7 @@
 /* Strings and other memory that is not there, where the core, APR or the C library reads. */
 #include "hostile.h"
 #include "apr_md5.h"
+#include "apr_xlate.h"
 #include "util_cookies.h"
 
 /* Nothing is there, as below all that a process may have, and nothing can be there. */
@@ -22,6 +23,7 @@ void texts(request_rec *r, const char *what)
     const char *rest;
     apr_size_t bytes = 4096;
     apr_file_t *file;
+    apr_xlate_t *encoding;
     apr_table_t *table = apr_table_make(r->pool, 2);
     apr_hash_t *hash = apr_hash_make(r->pool);
 
@@ -92,6 +94,10 @@ void texts(request_rec *r, const char *what)
         ap_cookie_write(r, "a", text, NULL, 0, r->headers_out, NULL);
     if (!strcmp(what, "cookie-attributes"))
         ap_cookie_remove(r, "a", text, r->headers_out, NULL);
+    if (!strcmp(what, "encoding"))
+        apr_xlate_open(&encoding, "UTF-8", text, r->pool);
+    if (!strcmp(what, "encoding-number"))
+        apr_xlate_open(&encoding, (const char *)2, "UTF-8", r->pool);
     if (!strcmp(what, "more"))
         apr_snprintf(line, sizeof(line), "%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%s", 1);
     if (!strcmp(what, "list"))

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 129] = [
+const ATTACKS: [(&str, &str); 131] = [
     ("text-key", "is no string"),
     ("text-value", "is no string"),
     ("text-hash", "is no string"),
@@ -42,6 +42,8 @@ const ATTACKS: [(&str, &str); 129] = [
     ("text-cookie", "is no string"),
     ("text-cookie-value", "is no string"),
     ("text-cookie-attributes", "is no string"),
+    ("text-encoding", "is no string"),
+    ("text-encoding-number", "is no string"),
     ("text-more", "more arguments than the wall passes on"),
     ("text-list", "cannot be read"),
     (
