@@ -53,9 +53,12 @@ conformance: setup  ## foreign tests, whole: gcc's torture tests, 200 random pro
 	target/release/conformance torture --state build/torture.state
 	target/release/conformance torture --state build/torture-word.state --protections word-write,word-read-write
 
-check: setup fmt  ## what continuous integration runs: the lints run while the tests do, which leave half a machine idle
+check: setup fmt  ## what continuous integration runs: the lints while the tests, which leave half a machine idle
 	MULLION_TEST_WORKSPACE=1 cargo test --workspace --no-run
-	$(MAKE) --no-print-directory -j2 test lints LINTS=target/lints
+	@mkdir -p build; echo "the lints run meanwhile: build/lints.log"; \
+	$(MAKE) --no-print-directory lints LINTS=target/lints > build/lints.log 2>&1 & lints=$$!; \
+	$(MAKE) --no-print-directory test; tests=$$?; \
+	wait $$lints || { cat build/lints.log; echo "make check: the lints failed (above)"; exit 1; }; exit $$tests
 
 lints:            ## everything of `check` but the tests, in turn
 	@$(MAKE) --no-print-directory clippy
