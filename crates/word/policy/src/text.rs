@@ -69,7 +69,7 @@ struct WrittenCall {
     reason: Option<String>,
 }
 
-/// What calls of a function mean that is passed to a function of the host.
+/// A module passes a function to one of the host's. This says what the host's calls of it mean.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct WrittenCallback {

@@ -103,7 +103,7 @@ pub(crate) fn pass(
     Ok(passed)
 }
 
-/// What a call of the host means, if the call of a module has passed this function that the host runs.
+/// The meaning of a call by the host, if the module's call that the host runs has passed this function.
 pub(crate) fn of(core: &Core, body: u64) -> Option<&'static FunctionPolicy> {
     // SAFETY: it is the thread's own.
     let frame = unsafe { (*here()).frame.cast_const() };

@@ -205,7 +205,7 @@ fn enter_granted(
     if let (Granted::Kept, None, Some(policy)) = (&granted, from, policy) {
         // SAFETY: the seat is the thread's own.
         let seat = unsafe { &mut *seat };
-        // What a call back means is looked at each time.
+        // The meaning of a callback is looked up each time.
         if std::ptr::eq(seat.policy.cast(), policy) {
             remember(seat, body, policy, registers);
         }

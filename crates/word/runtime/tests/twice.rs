@@ -427,7 +427,7 @@ fn a_pointer_into_the_copy_of_a_text_leads_into_the_text() {
         [0, 1, 2].map(|place| word(to + 8 * place)),
         [at + 2, 2, at + 7]
     );
-    // What lies beside the copy is left alone, and so is a null pointer.
+    // Pointers beside the copy are left alone, and so is a null pointer.
     scene.call("pass", (at, to, 0), move |text, to, _| {
         write(to, 0, text + 8);
         write(to, 1, text - 1);
@@ -471,7 +471,7 @@ fn a_module_does_not_choose_by_a_field_how_much_it_is_granted() {
     let get: Fn2 = function(&domain, "get");
     let put: Fn2 = function(&domain, "put");
     assert_eq!(get(at, room), 6);
-    // What a call before was granted there is the module's no longer, also where it is kept.
+    // The module no longer has the grant of an earlier call there, also where that is kept.
     for round in 0..200 {
         put(room, 16);
         assert_eq!(get(at, room), 6, "{round}: {:?}", domain.take_reports());

@@ -282,7 +282,7 @@ fn bytes(frame: &Frame, from: u64, count: u64) -> Answer<Vec<u8>> {
     Ok(copy)
 }
 
-/// What the host reads where it lies is there, and the module may read it.
+/// Memory that the host reads in its place is there, and the module may read it.
 #[inline]
 fn reads(frame: &Frame, what: Extent, from: u64, arguments: &[u64; WIDE]) -> Answer<()> {
     let argument = |at: usize| arguments.get(at).copied().unwrap_or(0);

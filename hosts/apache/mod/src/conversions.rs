@@ -205,7 +205,7 @@ mod tests {
                 assert!(read(format, is_apr).is_err(), "{format}");
             }
         }
-        // What one library knows and the other prints as it is.
+        // One library knows these, and the other prints them as they are.
         assert_eq!(read("%zu%s", false), Ok(vec![(101, u64::MAX)]));
         assert!(read("%zu%s", true).is_err());
         assert_eq!(read("%lld%s", false), Ok(vec![(101, u64::MAX)]));

@@ -38,7 +38,7 @@ pub(crate) enum Param {
     Text,
     /// As many bytes that the host reads as this argument says, times so many; as a copy.
     In(usize, u64),
-    /// What the host reads where it lies.
+    /// Memory that the host reads in its place.
     Read {
         what: Extent,
         null: bool,
@@ -329,8 +329,8 @@ fn kind_of(word: &str) -> Kind {
         .unwrap_or(Kind::Unknown)
 }
 
-/// What is behind the sign of what is read where it lies. A word that says nothing, which a test of the file finds, is of more
-/// bytes than there are.
+/// The rest of a word, behind the sign for memory that is read in its place. A word without meaning is of more bytes than there
+/// are; a test of the file finds it.
 fn extent(word: &str) -> Extent {
     let number = |word: &str| word.parse().unwrap_or(slots::WIDE);
     let (first, rest) = word.split_at(word.len().min(1));

@@ -91,8 +91,8 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     Ok(domain)
 }
 
-/// What a policy says: of functions, of kinds of objects, of calls between modules and of what they lend, which allocators it names, which functions it trusts, and of which of these it
-/// has the effects.
+/// The parts of a policy: its functions, its kinds of objects, its calls between modules with the memory that they lend, and the
+/// allocators that it names. The last two are the functions that it trusts, and those of them whose effects it has.
 type Prepared = (
     Arc<Module>,
     Policy,
