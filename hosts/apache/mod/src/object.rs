@@ -129,7 +129,7 @@ mod tests {
         let what = what.trim_end_matches('?');
         let numbers = |text: &str| text.split('*').all(|number| number.parse::<u64>().is_ok());
         let behind = |sign: char| what.strip_prefix(sign).is_some_and(numbers);
-        matches!(what, "" | "[") || "<-@i*".chars().any(behind) || numbers(what)
+        matches!(what, "" | "[" | "+") || "<-@i*".chars().any(behind) || numbers(what)
     }
 
     #[test]
