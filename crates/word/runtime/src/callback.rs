@@ -46,22 +46,24 @@ pub(crate) fn look(
     let Some((callee, body)) = behind_gate(function) else {
         return Ok(());
     };
-    let (callee, mut known) = (callee.core(), policy.callbacks.iter());
-    match known.any(|(at, _)| *at == argument) {
-        true if !std::ptr::eq(callee, core) => Err(format!(
+    let callee = callee.core();
+    let meaning = policy.callbacks.iter().find(|(at, _)| *at == argument);
+    if meaning.is_some() && !std::ptr::eq(callee, core) {
+        return Err(format!(
             "argument {argument} is a function of another module, and would be granted what this module's is"
+        ));
+    }
+    // The host may keep it, and call it when nothing here knows what for. Then it means what its export's policy says.
+    let export = callee
+        .export(body)
+        .filter(|export| export.gives_rights())
+        .filter(|export| meaning.is_none_or(|(_, said)| !said.gives_as(export)));
+    match export {
+        Some(_) => Err(format!(
+            "argument {argument} is `{}`, which has rights by its export's policy, and the module would choose on what",
+            callee.name_of(body)
         )),
-        false
-            if callee
-                .export(body)
-                .is_some_and(FunctionPolicy::gives_rights) =>
-        {
-            Err(format!(
-                "argument {argument} is `{}`, which has rights by its export's policy, and the module would choose on what",
-                callee.name_of(body)
-            ))
-        }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

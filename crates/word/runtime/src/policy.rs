@@ -258,6 +258,11 @@ impl FunctionPolicy {
         effects.any(|effect| effect.grants() || matches!(effect, Effect::Instance(_)))
     }
 
+    /// Whether a call has the same rights by both.
+    pub(crate) fn gives_as(&self, other: &FunctionPolicy) -> bool {
+        self.effects == other.effects && self.allocator == other.allocator
+    }
+
     /// Of the allocator with this name.
     #[must_use]
     pub fn allocator(mut self, name: &'static str) -> FunctionPolicy {

@@ -207,17 +207,37 @@ fn an_export_as_a_callback_is_granted_nothing_by_its_own_policy() {
     let (kind, said) = scene.refused();
     assert_eq!(kind, FaultKind::Policy);
     assert!(said.contains("`each`, which has rights by"), "{said}");
+    // Nor where the host's function says less: the host may keep it, and call it later.
+    scene.walks(|_, _, _| panic!("it is not called"));
+    assert_eq!(scene.call("all", 0), 0);
+    let (kind, said) = scene.refused();
+    assert_eq!(kind, FaultKind::Policy);
+    assert!(said.contains("`each`, which has rights by"), "{said}");
+    // Called by the host itself it is what it was.
+    assert_eq!(function::<Each>(&scene.domain, "each")(at, 16, 0), 9);
+}
+
+/// An export that says the very same may be passed, and kept.
+#[test]
+fn an_export_with_the_rights_of_a_callback_may_be_kept() {
+    let scene = Scene::new(policy().export("each", rows()));
+    let (row, at) = row();
     scene.walks(move |each, _, _| each(at, 4, 0));
     assert_eq!(scene.call("all", 0), 6);
-    scene.walks(move |each, _, _| each(at + 4, 12, 0).wrapping_add(each(at, 4, 0)));
-    assert_eq!(scene.call("all", 0), 9 + 7);
-    // Called by the host itself it is what it was.
-    assert_eq!(function::<Each>(&scene.domain, "each")(at, 16, 0), 10);
+    scene.walks(move |each, _, _| each as usize as u64);
+    let kept = scene.call("all", 0);
+    assert_eq!(kept, scene.domain.function("each").unwrap() as u64);
+    let each: Each = function(&scene.domain, "each");
+    assert_eq!(each(at, 8, 0), 7);
+    assert_eq!(*row, [6, 7, 7, 8]);
+    // Beyond what the host passes there is nothing.
+    assert_eq!(each(at + 4, 1, 0), 0);
+    assert_eq!(scene.refused().0, FaultKind::Access);
 }
 
 /// A value that the host only passes on does not say for which instance a callback runs.
 #[test]
-fn a_callback_runs_for_the_instance_that_has_passed_it() {
+fn an_export_that_names_an_instance_is_no_callback() {
     let named = FunctionPolicy::of(&[Effect::Instance(0)]);
     let scene = Scene::new(policy().export("each", named).instances());
     let (_row, at) = row();
@@ -229,16 +249,28 @@ fn a_callback_runs_for_the_instance_that_has_passed_it() {
     scene.plain(|_, _, _| panic!("it is not called"));
     assert_eq!(by_name(each, at, 0), 0);
     assert_eq!(scene.refused().0, FaultKind::Policy);
-    // The host lends a word, and no more is there: the others are the other instance's.
-    scene.walks(move |each, _, _| each(at, 4, 0));
-    assert_eq!(scene.call("all", 0), 6);
-    scene.walks(move |each, _, _| {
-        assert_eq!(each(at, 0, 0), 0);
-        0
-    });
-    scene.call("all", 0);
-    assert_eq!(scene.refused().0, FaultKind::Access);
+    // Nor is it passed where its meaning is said: the host may keep it.
+    scene.walks(|_, _, _| panic!("it is not called"));
+    assert_eq!(scene.call("all", 0), 0);
+    assert_eq!(scene.refused().0, FaultKind::Policy);
     assert_eq!(function::<Each>(&scene.domain, "each")(at, 16, 0), 9);
+}
+
+/// A value that the host only passes on does not say for which instance a callback runs.
+#[test]
+fn a_callback_runs_for_the_instance_that_has_passed_it() {
+    let scene = Scene::new(policy().instances());
+    let (_row, at) = row();
+    let (one, other) = (scene.domain.instance(1), scene.domain.instance(at));
+    let (one, other) = (one.unwrap(), other.unwrap());
+    // SAFETY: the test's own.
+    unsafe { other.grant(at as usize, 16, true) }.unwrap();
+    scene.walks(move |each, _, _| each(at, 4, 0));
+    assert_eq!(one.run(|| scene.call("all", 0)), 6);
+    // The host lends nothing, and the words are the other instance's.
+    scene.walks(move |each, _, _| each(at + 4, 0, 0));
+    one.run(|| scene.call("all", 0));
+    assert_eq!(scene.refused().0, FaultKind::Access);
 }
 
 #[test]
