@@ -2,9 +2,12 @@
 
 use crate::apr;
 use crate::call::mediate;
+use crate::copied;
 use crate::frame::Frame;
+use crate::interface::Answer as Result_;
 use crate::layout::read;
 use crate::object::Kind;
+use crate::states::by_row;
 use crate::walled::Answer;
 use std::ffi::c_int;
 
@@ -20,10 +23,39 @@ const SOCKET: u64 = 64;
 /// So long is a number of a machine as text, at most.
 const TEXT: usize = 64;
 
+/// A copy of an address that is only read. Nothing of it leads elsewhere.
+pub(crate) fn copy(frame: &Frame, address: u64) -> Answer<Box<[u64]>> {
+    const UNIX: u32 = 1;
+    /// Behind the family comes a path.
+    const PATH: u64 = SOCKET + 2;
+    /// Its room, and that of the family with it.
+    const ROOM: u64 = 108;
+    let mut copy: Box<[u64; WORDS]> = Box::new(copied::words(frame, address)?);
+    let at = copy.as_ptr() as u64;
+    let own = match (copy[FAMILY] >> 32) as u32 {
+        UNIX => {
+            let mut words = *copy;
+            (words[0], words[1], words[2]) = (0, 0, 0);
+            words[LENGTHS] = ROOM << 32 | (ROOM + 2);
+            words[LENGTHS + 1] = ROOM;
+            (words[PLACE], words[PLACE + 1]) = (at + PATH, 0);
+            // The path's last byte is the end, whatever is before it.
+            let last = PATH + ROOM - 1;
+            words[(last / 8) as usize] &= !(0xff << (8 * (last % 8)));
+            words
+        }
+        _ => own(*copy, 0, at)?,
+    };
+    *copy = own;
+    Ok(copy)
+}
+
 /// The text is made in our memory. The core would take the address's own pool.
-pub(crate) extern "C" fn apr_sockaddr_ip_get(to: u64, address: u64) -> u64 {
+pub(crate) extern "C" fn apr_sockaddr_ip_get(to: u64, given: u64) -> u64 {
     mediate(|frame| {
         frame.walled.must_write(to, 8)?;
+        let copy = copy(frame, given).map_err(|what| format!("apr_sockaddr_ip_get: {what}"))?;
+        let address = copy.as_ptr() as u64;
         let real = apr::symbol("apr_sockaddr_ip_getbuf").ok_or("the server does not have it")?;
         let mut text = [0u8; TEXT];
         // SAFETY: it is APR's function, with room of ours. It only reads the address.
@@ -34,7 +66,7 @@ pub(crate) extern "C" fn apr_sockaddr_ip_get(to: u64, address: u64) -> u64 {
             let length = text.iter().position(|byte| *byte == 0).unwrap_or(0);
             let copy = frame
                 .walled
-                .copy(frame, pool(frame, address)?, &text[..length])?;
+                .copy(frame, pool(frame, given)?, &text[..length])?;
             // SAFETY: the module may write there.
             unsafe { (to as *mut u64).write(copy) };
         }
@@ -44,8 +76,7 @@ pub(crate) extern "C" fn apr_sockaddr_ip_get(to: u64, address: u64) -> u64 {
 
 /// The address's pool if the module may use it, or else that of the call.
 fn pool(frame: &Frame, address: u64) -> Answer<u64> {
-    // SAFETY: the module may read what it passes.
-    let own = unsafe { read(address) };
+    let [own] = copied::words(frame, address)?;
     match frame.walled.pool(frame, own) {
         Ok(()) => Ok(own),
         Err(why) => frame.any_home().ok_or(why),
@@ -96,6 +127,23 @@ fn own(mut words: [u64; WORDS], pool: u64, at: u64) -> Answer<[u64; WORDS]> {
     words[PLACE] = at + place;
     words[PLACE + 1] = 0;
     Ok(words)
+}
+
+/// APR looks for an interface if there is a source, and does not look whether one is named.
+pub(crate) extern "C" fn apr_mcast_join(
+    socket: u64,
+    join: u64,
+    interface: u64,
+    source: u64,
+) -> u64 {
+    const NAME: &str = "apr_mcast_join";
+    mediate(|frame| match source != 0 && interface == 0 {
+        true => Err(format!("{NAME}: a source without an interface")),
+        false => {
+            let arguments = [socket, join, interface, source];
+            by_row(frame, NAME, "S a a? a?", Result_::Plain, &arguments)
+        }
+    })
 }
 
 /// Who has sent it is written into an address of the module's: a copy of ours.

@@ -126,7 +126,8 @@ pub(crate) fn has(frame: &Frame, kind: Kind, object: u64) -> bool {
         Kind::Table => frame.has_table(object),
         Kind::Allocator => frame.has_allocator(object),
         Kind::Filter => frame.has_filter(object),
-        Kind::AnyFilter => frame.leads_to(object),
+        // Null ends each chain, and is no filter.
+        Kind::AnyFilter => object != 0 && frame.leads_to(object),
         Kind::RemovableFilter => {
             let is_own = frame.has_filter(object) || frame.walled.knows(object, Kind::Filter);
             is_own || frame.walled.removes_filters && object != 0 && frame.leads_to(object)
@@ -150,9 +151,6 @@ pub(crate) fn is_request(frame: &Frame, r: u64) -> bool {
 pub(crate) fn is_connection(frame: &Frame, c: u64) -> bool {
     frame.has_connection(c) || frame.walled.knows_or_shares(c, Kind::Connection)
 }
-
-/// So many bytes are copied for a function that reads them.
-const MOST: usize = 1 << 20;
 
 /// Where the port of a socket's address is.
 const ADDRESS_PORT: u64 = 24;
@@ -272,16 +270,6 @@ fn simple(
     Ok(call(a, b, c, d, e, f))
 }
 
-/// A copy of bytes that the module passes.
-fn bytes(frame: &Frame, from: u64, count: u64) -> Answer<Vec<u8>> {
-    let room = usize::try_from(count).ok().filter(|count| *count <= MOST);
-    let room = room.ok_or_else(|| format!("{count} bytes are too many"))?;
-    let mut copy = vec![0; room];
-    // SAFETY: there is room.
-    unsafe { copied::into(frame, from, copy.as_mut_ptr(), room) }?;
-    Ok(copy)
-}
-
 /// Memory that the host reads in its place is there, and the module may read it.
 #[inline]
 fn reads(frame: &Frame, what: Extent, from: u64, arguments: &[u64; WIDE]) -> Answer<()> {
@@ -298,20 +286,18 @@ fn reads(frame: &Frame, what: Extent, from: u64, arguments: &[u64; WIDE]) -> Ans
         Extent::Key(at) => argument(at),
         Extent::Bytes(bytes) => bytes,
         Extent::Int(at) => i64::from(argument(at) as i32) as u64,
+        Extent::Unsigned(at) => u64::from(argument(at) as u32),
         Extent::By(at, scale) => argument(at).saturating_mul(scale),
         Extent::At(at) => {
             let [bytes] = copied::words(frame, argument(at))?;
             bytes
         }
     };
-    frame.walled.must_read(from, bytes)?;
-    match copied::is_there(from, bytes) {
-        true => Ok(()),
-        false => Err(format!("{bytes} bytes at {from:#x} are not there")),
-    }
+    frame.walled.must_find(from, bytes)
 }
 
-fn texts(frame: &Frame, list: u64) -> Answer<()> {
+/// Pointers to strings, up to a null pointer.
+pub(crate) fn texts(frame: &Frame, list: u64) -> Answer<()> {
     for place in 0.. {
         match copied::words(frame, list.wrapping_add(8 * place))? {
             [0] => break,
@@ -338,6 +324,7 @@ pub(crate) fn checked(
     let mut moved = None::<(usize, Box<u64>, u64)>;
     // What the function reads twice, no thread of the module changes meanwhile.
     let mut copies: Vec<Vec<u8>> = Vec::new();
+    let mut addresses: Vec<Box<[u64]>> = Vec::new();
     let has_rings = params.iter().any(|param| param.is_ring()) || answer.is_ring();
     // A request's thread works with its buckets without a lock.
     if matches!(answer, Result_::Object(Kind::Allocator | Kind::Brigade))
@@ -350,6 +337,7 @@ pub(crate) fn checked(
         ));
     }
     // Brigades first: a bucket may be the end of one.
+    let mut brigade = None;
     if has_rings {
         for (at, param) in params.iter().enumerate().take(WIDE) {
             if let Param::Object {
@@ -359,9 +347,15 @@ pub(crate) fn checked(
                 && !(null && arguments[at] == 0)
                 && !walled.is_brigade_of_backend(arguments[at])
             {
-                arguments[at] = passing
+                let real = passing
                     .brigade(arguments[at])
                     .map_err(|what| format!("{name}: {what}"))?;
+                // APR moves buckets from one to the other, or clears one of them first.
+                if brigade == Some(real) {
+                    return Err(format!("{name}: argument {at} is the same brigade again"));
+                }
+                brigade = brigade.or(Some(real));
+                arguments[at] = real;
             }
         }
     }
@@ -388,9 +382,20 @@ pub(crate) fn checked(
                 kind: Kind::Bucket,
                 null,
             } if !(null && value == 0) => {
-                arguments[at] = passing
+                let real = passing
                     .bucket(value)
                     .map_err(|what| format!("{name}: {what}"))?;
+                // APR cuts the ring there.
+                if brigade.is_some_and(|brigade| !passing.is_within(brigade, real)) {
+                    return Err(format!("{name}: {value:#x} is no bucket of that brigade"));
+                }
+                arguments[at] = real;
+            }
+            Param::Most { most, wide } => {
+                let number = if wide { value } else { value & 0xffff_ffff };
+                if number > most {
+                    return Err(format!("{name}: argument {at}, {number}, is above {most}"));
+                }
             }
             Param::Flush => {
                 let filter = arguments.get(at + 1).copied().unwrap_or(0);
@@ -414,12 +419,13 @@ pub(crate) fn checked(
                 }
                 moved = Some((at, Box::new(text), value));
             }
-            Param::Out(bytes) if value != 0 => {
+            Param::Out { bytes, .. } if value != 0 => {
                 walled
                     .must_write(value, bytes)
                     .map_err(|what| format!("{}: {what}", name))?;
             }
-            Param::OutBy(by, scale) if value != 0 => {
+            // Nothing is written where there is none, if there is no room.
+            Param::OutBy { by, scale, null } if value != 0 || !null => {
                 let bytes = arguments
                     .get(by)
                     .copied()
@@ -429,7 +435,7 @@ pub(crate) fn checked(
                     .must_write(value, bytes)
                     .map_err(|what| format!("{}: {what}", name))?;
             }
-            Param::OutAt(by, wide) if value != 0 => {
+            Param::OutAt(by, wide) => {
                 let count = arguments.get(by).copied().unwrap_or(0);
                 walled.must_write(count, wide)?;
                 // SAFETY: the module may write, and so read, there.
@@ -444,31 +450,44 @@ pub(crate) fn checked(
                     .map_err(|what| format!("{}: {what}", name))?;
                 counted = Some((by, bytes, wide, count));
             }
-            Param::OutObject(kind) => {
+            Param::OutObject(_) => {
                 walled
                     .must_write(value, 8)
                     .map_err(|what| format!("{}: {what}", name))?;
-                if kind != Kind::Bucket {
-                    // A function that fails leaves the word alone: what the module has put there is no object.
-                    // SAFETY: the module may write there.
-                    unsafe {
-                        kept[at] = read(value);
-                        (value as *mut u64).write(0);
-                    }
+                // A function that fails leaves the word alone: what the module has put there is no object.
+                // SAFETY: the module may write there.
+                unsafe {
+                    kept[at] = read(value);
+                    (value as *mut u64).write(0);
                 }
             }
-            Param::Text | Param::In(..) if value != 0 => {
-                let copy = match *param {
-                    Param::In(by, scale) => {
-                        let count = arguments.get(by).copied().unwrap_or(0);
-                        bytes(frame, value, count.saturating_mul(scale))?
-                    }
-                    _ => copied::with_zero(value)?,
-                };
+            Param::Address { null: true } if value == 0 => {}
+            Param::Address { .. } => {
+                let copy = crate::addresses::copy(frame, value);
+                let copy = copy.map_err(|what| format!("{name}: argument {at}: {what}"))?;
                 arguments[at] = copy.as_ptr() as u64;
-                copies.push(copy);
+                addresses.push(copy);
             }
-            Param::Out(_) | Param::OutBy(..) | Param::OutAt(..) | Param::Text | Param::In(..) => {}
+            Param::Matches { text, count } => {
+                let [text, count] = [text, count].map(|of| arguments.get(of).copied().unwrap_or(0));
+                let copy = crate::patterns::matches(frame, value, count, text);
+                let copy = copy.map_err(|what| format!("{name}: argument {at}: {what}"))?;
+                arguments[at] = copy.as_ptr() as u64;
+                addresses.push(copy);
+            }
+            Param::Text { .. } if value != 0 => {
+                let text = copied::text(frame, value);
+                let mut text = text.map_err(|what| format!("{name}: argument {at}: {what}"))?;
+                text.push(0);
+                arguments[at] = text.as_ptr() as u64;
+                copies.push(text);
+            }
+            Param::Text { null: true } => {}
+            Param::Text { .. } => return lacks(name, at, value, "string"),
+            Param::Out { null: false, .. } => {
+                return lacks(name, at, value, "place to write to");
+            }
+            Param::Out { .. } | Param::OutBy { .. } => {}
             Param::Callback(kind) => {
                 if value == 0 && !kind.may_be_null() {
                     return lacks(name, at, value, "function");
@@ -518,7 +537,10 @@ pub(crate) fn checked(
         if let Param::OutObject(Kind::Bucket) = *param {
             // SAFETY: the module may write there, and the core has: a bucket.
             unsafe {
-                let copy = passing.made(read(arguments[at]))?;
+                let copy = match read(arguments[at]) {
+                    0 => kept[at],
+                    made => passing.made(made)?,
+                };
                 (arguments[at] as *mut u64).write(copy);
             }
         } else if let Param::OutObject(kind) = *param {

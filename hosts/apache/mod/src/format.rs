@@ -6,13 +6,15 @@ use crate::back;
 use crate::call::{self, mediate};
 use crate::copied;
 use crate::frame::Frame;
-use crate::interface::back as kind;
+use crate::interface::{Answer as Result_, back as kind};
 use crate::layout::{self, read};
 use crate::libraries::scanned;
 use crate::listed::{self, List, Words};
 use crate::object::Kind;
 use crate::own::{pass, string};
 use crate::rings::Passing;
+use crate::statements;
+use crate::states::by_row;
 use crate::walled::Answer;
 use std::mem::MaybeUninit;
 
@@ -261,12 +263,19 @@ variadic! {
         };
         // Tables of the configurations of others are read, as the module may itself. One of the module's stays meanwhile.
         frame.only_computes();
-        let _is_known = call::has(frame, Kind::Table, table);
+        let is_known = call::has(frame, Kind::Table, table);
         let keys = passed.list(3)?;
-        let passes = match keys.is_empty() {
-            true => vec![entries(table, 0)],
+        for key in &keys {
+            string(*key)?;
+        }
+        let entries = |key: u64| match is_known {
+            true => Ok(entries(table, key)),
+            false => read_entries(frame, table, key),
+        };
+        let passes: Vec<_> = match keys.is_empty() {
+            true => vec![entries(0)?],
             // APR, too, goes through the table once for each key.
-            false => keys.into_iter().map(|key| entries(table, key)).collect(),
+            false => keys.into_iter().map(entries).collect::<Answer<_>>()?,
         };
         frame.end_turns();
         // SAFETY: it stands for a function of the module's, and takes three words.
@@ -283,16 +292,35 @@ variadic! {
     ap_cookie_write2 = |frame, passed| cookie(frame, passed, "ap_cookie_write2", (2, 5));
     ap_cookie_remove = |frame, passed| cookie(frame, passed, "ap_cookie_remove", (1, 3));
     ap_cookie_remove2 = |frame, passed| cookie(frame, passed, "ap_cookie_remove2", (1, 3));
-    apr_dbd_pvselect = |frame, passed| database(frame, passed, "apr_dbd_pvselect", true);
-    apr_dbd_pvquery = |frame, passed| database(frame, passed, "apr_dbd_pvquery", false);
-    apr_dbd_pvbselect = |frame, passed| database(frame, passed, "apr_dbd_pvbselect", true);
-    apr_dbd_pvbquery = |frame, passed| database(frame, passed, "apr_dbd_pvbquery", false);
+    apr_dbd_pvselect = |frame, passed| database(frame, passed, "apr_dbd_pvselect", (true, false));
+    apr_dbd_pvquery = |frame, passed| database(frame, passed, "apr_dbd_pvquery", (false, false));
+    apr_dbd_pvbselect = |frame, passed| database(frame, passed, "apr_dbd_pvbselect", (true, true));
+    apr_dbd_pvbquery = |frame, passed| database(frame, passed, "apr_dbd_pvbquery", (false, true));
+    apr_dbd_pquery = |frame, passed| {
+        let [driver, pool, handle, to, statement, count] = passed.integers;
+        let values = statements::listed(frame, statement, passed.stacked[0])?;
+        let arguments = [driver, pool, handle, to, statement, count, values.at()];
+        by_row(frame, "apr_dbd_pquery", "V p H w4 Q . .", Result_::Plain, &arguments)
+    };
+    apr_dbd_pselect = |frame, passed| {
+        let [driver, pool, handle, to, statement, random] = passed.integers;
+        let values = statements::listed(frame, statement, passed.stacked[1])?;
+        let arguments = [driver, pool, handle, to, statement, random, passed.stacked[0], values.at()];
+        by_row(frame, "apr_dbd_pselect", "V p H >O Q . . .", Result_::Plain, &arguments)
+    };
+    ap_log_rdata_ = |frame, passed| {
+        let ([file, line, index, level, r, label], s) = (passed.integers, &passed.stacked);
+        module_index(index)?;
+        let arguments = [file, line, index, level, r, label, s[0], s[1], s[2]];
+        by_row(frame, "ap_log_rdata_", "'? . . . r '? '*7 . .", Result_::Plain, &arguments)
+    };
     ap_expr_parse_cmd_mi = |frame, passed| {
         let [cmd, text, flags, error, lookup, index] = passed.integers;
         if !frame.roots.contains(&crate::frame::Root::Command(cmd)) {
             return Err(format!("{cmd:#x} is no state of this directive"));
         }
         string(text)?;
+        module_index(index)?;
         frame.walled.must_write(error, 8)?;
         let lookup = match lookup {
             0 => 0,
@@ -322,6 +350,35 @@ fn entries(table: u64, key: u64) -> Vec<[u64; 2]> {
     // SAFETY: the module may read tables; ours is called with a list of ours.
     unsafe { apr::apr_table_do(note, to, table, key, 0u64) };
     all
+}
+
+/// The same of a table that the module was not given: read as a copy, because it may be none.
+fn read_entries(frame: &Frame, table: u64, key: u64) -> Answer<Vec<[u64; 2]>> {
+    /// More than any table has.
+    const MOST: u64 = 1 << 20;
+    const ENTRY: u64 = 32;
+    let [_, counts, _, elements] = copied::words(frame, table)?;
+    // A size of 32 bits, and a count of as many.
+    let count = counts >> 32;
+    if count > MOST {
+        return Err(format!("{table:#x} is no table"));
+    }
+    let wanted = match key {
+        0 => None,
+        key => Some(string(key)?),
+    };
+    let mut all = Vec::new();
+    for place in 0..count {
+        let [name, value]: [u64; 2] = copied::words(frame, elements.wrapping_add(ENTRY * place))?;
+        let is_wanted = match wanted {
+            None => true,
+            Some(wanted) => copied::text(frame, name)?.eq_ignore_ascii_case(wanted),
+        };
+        if is_wanted && name != 0 {
+            all.push([name, value]);
+        }
+    }
+    Ok(all)
 }
 
 /// Strings into a brigade, which is passed to the filter when it is long.
@@ -389,7 +446,12 @@ fn cookie(
 }
 
 /// A prepared statement with its values: the driver reads as many as it has counted.
-fn database(frame: &Frame, passed: &Passed, name: &str, selects: bool) -> Answer<u64> {
+fn database(
+    frame: &Frame,
+    passed: &Passed,
+    name: &str,
+    (selects, is_binary): (bool, bool),
+) -> Answer<u64> {
     let walled = frame.walled;
     let [driver, pool, handle, to, statement, random] = passed.integers;
     for (object, kind) in [
@@ -413,9 +475,18 @@ fn database(frame: &Frame, passed: &Passed, name: &str, selects: bool) -> Answer
     if results != 0 && !walled.knows_or_shares(results, Kind::Results) {
         return Err(format!("{results:#x} is no result of the module's"));
     }
-    let s = &passed.stacked;
+    // Values are behind the statement, or behind the number that says whether rows come in any order.
+    let first = if selects { 6 } else { 5 };
+    let words: Vec<u64> = passed.words(first).collect();
+    let values = statements::passed(frame, statement, is_binary, &words)?;
+    let all = values.passed();
+    let (random, s) = match selects {
+        true => (random, &all[..]),
+        false => (all[0], &all[1..]),
+    };
+    let last = s.get(15).copied().unwrap_or(0);
     let real = apr::symbol(name).ok_or("the server does not have it")?;
-    // SAFETY: it is APR's function, with objects that were looked at and a word of ours.
+    // SAFETY: it is APR's function, with objects and values that were looked at, and a word of ours.
     let status = unsafe {
         let real: unsafe extern "C" fn(u64, u64, u64, *mut u64, u64, u64, ...) -> i32 =
             std::mem::transmute(real);
@@ -441,7 +512,7 @@ fn database(frame: &Frame, passed: &Passed, name: &str, selects: bool) -> Answer
             s[12],
             s[13],
             s[14],
-            s[15],
+            last,
         )
     };
     // SAFETY: the module may write there.
@@ -529,6 +600,15 @@ const NO_MODULE: i32 = -1;
 /// For so many modules httpd has levels, and for more where some are part of it (`DYNAMIC_MODULE_LIMIT`).
 const MODULES: i32 = 256;
 
+/// httpd has a level for each module. It does not look whether it has this one.
+pub(crate) fn module_index(index: u64) -> Answer<i32> {
+    let index = index as i32;
+    match (NO_MODULE..MODULES).contains(&index) {
+        true => Ok(index),
+        false => Err(format!("{index} is the number of no module")),
+    }
+}
+
 type Log = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, ...);
 
 /// The format is the first word on the stack.
@@ -538,11 +618,7 @@ fn log(frame: &Frame, passed: &Passed, to: Log) -> Answer<u64> {
     if file != 0 {
         string(file)?;
     }
-    // httpd has a level for each module. It does not look whether it has this one.
-    let index = index as i32;
-    if !(NO_MODULE..MODULES).contains(&index) {
-        return Err(format!("{index} is the number of no module"));
-    }
+    let index = module_index(index)?;
     let format = checked(frame, s[0], &passed.behind(7), true)?;
     // SAFETY: it is httpd's function; it reads a string and a level that are there, and the format writes nothing by its arguments.
     unsafe {

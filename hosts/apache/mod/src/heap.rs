@@ -125,31 +125,6 @@ pub(crate) extern "C" fn ap_parse_form_data(
     })
 }
 
-/// A list of strings and their lengths.
-pub(crate) extern "C" fn apr_pstrcatv(pool: u64, vectors: u64, count: u64, length: u64) -> u64 {
-    mediate(|frame| {
-        let mut whole = Vec::new();
-        for at in 0..count.min(1 << 20) {
-            // SAFETY: the module may read what it passes.
-            unsafe {
-                let [from, bytes] = ((vectors + 16 * at) as *const [u64; 2]).read();
-                if bytes != 0 {
-                    whole.extend_from_slice(std::slice::from_raw_parts(
-                        from as *const u8,
-                        bytes as usize,
-                    ));
-                }
-            }
-        }
-        if length != 0 {
-            frame.walled.must_write(length, 8)?;
-            // SAFETY: the module may write there.
-            unsafe { (length as *mut u64).write(whole.len() as u64) };
-        }
-        frame.walled.copy(frame, pool, &whole)
-    })
-}
-
 pub(crate) extern "C" fn apr_file_read_full(file: u64, to: u64, bytes: u64, count: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
@@ -173,6 +148,9 @@ pub(crate) extern "C" fn apr_global_mutex_child_init(at: u64, file: u64, pool: u
         let walled = frame.walled;
         walled.must_write(at, 8)?;
         walled.pool(frame, pool)?;
+        if file != 0 {
+            string(file)?;
+        }
         // SAFETY: the module may write, and so read, there.
         let mut lock = unsafe { read(at) };
         if !walled.knows_or_shares(lock, Kind::GlobalLock) {
@@ -190,10 +168,18 @@ pub(crate) extern "C" fn apr_global_mutex_child_init(at: u64, file: u64, pool: u
     })
 }
 
+/// So much at a time stays for good.
+const RETAINED: u64 = 1 << 20;
+
 /// It stays over restarts of the server.
 pub(crate) extern "C" fn ap_retained_data_create(key: u64, bytes: u64) -> u64 {
     mediate(|frame| {
         string(key)?;
+        if bytes > RETAINED {
+            return Err(format!(
+                "ap_retained_data_create: {bytes} bytes are too many"
+            ));
+        }
         let real = apr::symbol("ap_retained_data_create").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function.
         let real: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
@@ -227,6 +213,8 @@ fn cipher(name: &str, arguments: [u64; 5]) -> u64 {
         }
         walled.must_write(to, 8)?;
         walled.must_write(length, 8)?;
+        let is_there = walled.must_find(from, bytes);
+        is_there.map_err(|what| format!("{name}: {what}"))?;
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with words of ours.
         let real: extern "C" fn(*mut u64, *mut u64, u64, u64, u64) -> i32 =

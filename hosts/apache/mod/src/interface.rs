@@ -28,16 +28,37 @@ pub(crate) enum Param {
         null: bool,
     },
     /// The host writes so many bytes there.
-    Out(u64),
+    Out {
+        bytes: u64,
+        null: bool,
+    },
     /// As many as this argument says, times so many.
-    OutBy(usize, u64),
+    OutBy {
+        by: usize,
+        scale: u64,
+        null: bool,
+    },
     /// As many as the number says that this argument points to, which has so many bytes.
     OutAt(usize, u64),
     OutObject(Kind),
     /// A string that the host reads, as a copy.
-    Text,
-    /// As many bytes that the host reads as this argument says, times so many; as a copy.
-    In(usize, u64),
+    Text {
+        null: bool,
+    },
+    /// An address of a socket that the host only reads, as a copy that leads to itself.
+    Address {
+        null: bool,
+    },
+    /// Where the parts of a match are in the string that this argument is, as many as that one says.
+    Matches {
+        text: usize,
+        count: usize,
+    },
+    /// A number that must not be above this one; as an `int` that is not below zero, or as 64 bits.
+    Most {
+        most: u64,
+        wide: bool,
+    },
     /// Memory that the host reads in its place.
     Read {
         what: Extent,
@@ -64,6 +85,8 @@ pub(crate) enum Extent {
     By(usize, u64),
     /// As many bytes as this argument says, which is an `int`.
     Int(usize),
+    /// The same of an `unsigned int`.
+    Unsigned(usize),
     /// As many bytes as the number says that this argument points to.
     At(usize),
     /// Pointers to strings, up to a null pointer.
@@ -342,6 +365,7 @@ fn extent(word: &str) -> Extent {
         "-" => Extent::Key(number(rest)),
         "@" => Extent::At(number(rest)),
         "i" => Extent::Int(number(rest)),
+        "u" => Extent::Unsigned(number(rest)),
         "*" => {
             let (at, scale) = rest.split_once('*').unwrap_or((rest, "1"));
             Extent::By(number(at), scale.parse().unwrap_or(u64::MAX))
@@ -361,12 +385,24 @@ pub(crate) fn param(word: &str) -> Param {
     if let Some(at) = word.strip_prefix("w@") {
         return Param::OutAt(at.parse().unwrap_or(slots::WIDE), 4);
     }
-    if let Some(by) = word.strip_prefix("w*") {
-        let (at, scale) = by.split_once('*').unwrap_or((by, "1"));
-        return Param::OutBy(at.parse().unwrap_or(0), scale.parse().unwrap_or(1));
+    let null = word.ends_with('?');
+    if let Some(by) = word.trim_end_matches('?').strip_prefix("w*") {
+        let (by, scale) = by.split_once('*').unwrap_or((by, "1"));
+        let (by, scale) = (by.parse().unwrap_or(0), scale.parse().unwrap_or(1));
+        return Param::OutBy { by, scale, null };
     }
-    if let Some((at, scale)) = word.strip_prefix("<*").and_then(|by| by.split_once('*')) {
-        return Param::In(at.parse().unwrap_or(0), scale.parse().unwrap_or(1));
+    if let Some(rest) = word.strip_prefix('#') {
+        let most = rest.trim_start_matches('#').parse().unwrap_or(0);
+        let wide = rest.starts_with('#');
+        return Param::Most { most, wide };
+    }
+    if let Some((text, count)) = word.strip_prefix("<=").and_then(|by| by.split_once('*')) {
+        let number = |word: &str| word.parse().unwrap_or(slots::WIDE);
+        let (text, count) = (number(text), number(count));
+        return Param::Matches { text, count };
+    }
+    if word.trim_end_matches('?') == "<a" {
+        return Param::Address { null };
     }
     if word == "w'" {
         return Param::Moved;
@@ -376,16 +412,16 @@ pub(crate) fn param(word: &str) -> Param {
         let what = extent(what.trim_end_matches('?'));
         return Param::Read { what, null };
     }
-    if let Some(bytes) = word.strip_prefix('w').and_then(|n| n.parse().ok()) {
-        return Param::Out(bytes);
+    let bytes = word.trim_end_matches('?').strip_prefix('w');
+    if let Some(bytes) = bytes.and_then(|n| n.parse().ok()) {
+        return Param::Out { bytes, null };
     }
     if let Some(kind) = word.strip_prefix('>') {
         return Param::OutObject(kind_of(kind));
     }
-    let null = word.ends_with('?');
     match word.as_bytes().first() {
         None | Some(b'.' | b'$') => Param::Any,
-        Some(b'"') => Param::Text,
+        Some(b'"') => Param::Text { null },
         Some(b'f') if word == "flush" => Param::Flush,
         Some(b'c') if word == "cmd" => Param::Command,
         Some(b'p') => Param::Pool,

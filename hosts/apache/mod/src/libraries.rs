@@ -83,6 +83,8 @@ impl Stream {
         for place in [NEXT_IN + 1, AVAILABLE_OUT] {
             self.words[place] &= 0xffff_ffff;
         }
+        let (from, bytes) = (self.words[NEXT_IN], self.words[NEXT_IN + 1]);
+        frame.walled.must_find(from, bytes)?;
         let room = self.words[AVAILABLE_OUT];
         frame.walled.must_write(self.words[NEXT_OUT], room)
     }
@@ -180,6 +182,7 @@ pub(crate) extern "C" fn deflateInit2_(
     bytes: u64,
 ) -> u64 {
     mediate(|frame| {
+        string(version)?;
         let real = function("deflateInit2_")?;
         begin(frame, at, "deflateEnd", |stream| {
             // SAFETY: it is zlib's function, with a stream of ours, which is zeros.
@@ -207,6 +210,7 @@ pub(crate) extern "C" fn deflateInit2_(
 #[expect(non_snake_case, reason = "zlib's function")]
 pub(crate) extern "C" fn inflateInit2_(at: u64, window: u64, version: u64, bytes: u64) -> u64 {
     mediate(|frame| {
+        string(version)?;
         let real = function("inflateInit2_")?;
         begin(frame, at, "inflateEnd", |stream| {
             // SAFETY: `must_write` has seen that the module may write these words.
@@ -291,6 +295,8 @@ pub(crate) extern "C" fn BrotliEncoderCompressStream(
         // SAFETY: the module may write, and so read, these.
         let (mut count, mut from, room) =
             unsafe { (read(available_in), read(next_in), read(available_out)) };
+        let is_there = walled.must_find(from, count);
+        is_there.map_err(|what| format!("BrotliEncoderCompressStream: {what}"))?;
         // Without room nothing is written there.
         let _unused = next_out;
         if room != 0 || total != 0 {
@@ -413,6 +419,8 @@ pub(crate) extern "C" fn ap_bin2hex(from: u64, bytes: u64, to: u64) -> u64 {
     mediate(|frame| {
         let room = bytes.saturating_mul(2).saturating_add(1);
         frame.walled.must_write(to, room)?;
+        let is_there = frame.walled.must_find(from, bytes);
+        is_there.map_err(|what| format!("ap_bin2hex: {what}"))?;
         let real = apr::symbol("ap_bin2hex").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function, with room for what it writes.
         let real: extern "C" fn(u64, u64, u64) = unsafe { std::mem::transmute(real) };
@@ -439,6 +447,8 @@ pub(crate) extern "C" fn apr_xlate_conv_buffer(
         // SAFETY: the module may write, and so read, there.
         let (mut count, mut room) = unsafe { (read(from_bytes), read(to_bytes)) };
         walled.must_write(to, room)?;
+        let is_there = walled.must_find(from, count);
+        is_there.map_err(|what| format!("apr_xlate_conv_buffer: {what}"))?;
         let real = apr::symbol("apr_xlate_conv_buffer").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with room for what it writes, and counts of ours.
         let real: extern "C" fn(u64, u64, *mut u64, u64, *mut u64) -> c_int =

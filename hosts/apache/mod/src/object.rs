@@ -119,7 +119,7 @@ mod tests {
         let number =
             |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'".contains(c));
         ["cmd", "flush", "str", "null", "stopped", "ob"].contains(&word)
-            || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-'])
+            || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-', '#'])
             || word.strip_prefix('w').is_some_and(number)
             || word.strip_prefix('\'').is_some_and(is_read)
     }
@@ -129,7 +129,7 @@ mod tests {
         let what = what.trim_end_matches('?');
         let numbers = |text: &str| text.split('*').all(|number| number.parse::<u64>().is_ok());
         let behind = |sign: char| what.strip_prefix(sign).is_some_and(numbers);
-        matches!(what, "" | "[" | "+") || "<-@i*".chars().any(behind) || numbers(what)
+        matches!(what, "" | "[" | "+") || "<-@iu*".chars().any(behind) || numbers(what)
     }
 
     #[test]

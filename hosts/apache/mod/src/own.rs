@@ -27,7 +27,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
         addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, locks, own,
         pages, partners, patterns, pieces, pooled, pools, processes, relocatable, sections,
-        segments, shadows, sources, streams, timed, uris, varbuf, vectors,
+        segments, shadows, sources, statements, states, streams, timed, uris, varbuf, vectors,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -48,29 +48,33 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_log_cerror_, ap_log_perror_, ap_rvputs, ap_rprintf, ap_allow_methods, ap_allow_standard_methods,
                 apr_table_do, ap_expr_parse_cmd_mi, ap_pass_brigade_fchk,
                 apr_brigade_printf, apr_brigade_vprintf, apr_brigade_putstrs, ap_cookie_write, ap_cookie_write2, ap_cookie_remove,
-                ap_cookie_remove2, apr_dbd_pvselect, apr_dbd_pvquery, apr_dbd_pvbselect, apr_dbd_pvbquery, __isoc99_sscanf, apr_file_printf,
+                ap_cookie_remove2, apr_dbd_pvselect, apr_dbd_pvquery, apr_dbd_pvbselect, apr_dbd_pvbquery, apr_dbd_pquery, apr_dbd_pselect, ap_log_rdata_, __isoc99_sscanf, apr_file_printf,
                 snprintf, ap_fprintf, ap_fputstrs;
             libraries: deflateInit2_, inflateInit2_, deflate, inflate, deflateEnd, inflateEnd, BrotliEncoderCreateInstance,
                 BrotliEncoderDestroyInstance, BrotliEncoderCompressStream, strtod, ap_bin2hex, apr_xlate_conv_buffer,
                 ap_log_assert, ap_expr_parse, apr_poll;
             heap: apr_bucket_alloc, apr_bucket_free, ap_malloc, ap_escape_urlencoded_buffer, ap_parse_form_data,
-                apr_pstrcatv, apr_file_read_full, apr_global_mutex_child_init,
+                apr_file_read_full, apr_global_mutex_child_init,
                 ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
                 apr_base64_decode, apr_base64_decode_binary;
-            addresses: apr_sockaddr_ip_get, apr_socket_connect, apr_socket_recvfrom;
-            uris: apr_uri_parse, apr_uri_parse_hostinfo;
+            addresses: apr_sockaddr_ip_get, apr_socket_connect, apr_socket_recvfrom, apr_mcast_join;
+            uris: apr_uri_parse, apr_uri_parse_hostinfo, apr_uri_unparse;
+            states: apr_md5_update, apr_md5_final, apr_sha1_update, apr_sha1_update_binary, apr_sha1_final, ap_sub_req_lookup_dirent,
+                strftime, ap_fcgi_encode_env, ap_fcgi_encoded_env_len, ap_copy_scoreboard_worker, apr_crypto_block_encrypt_init,
+                apr_dbm_nextkey, apr_dbm_freedatum, ap_uname2id, ap_gname2id;
+            statements: apr_dbd_prepare;
             segments: apr_shm_create, apr_shm_attach, apr_shm_destroy;
             descriptors: sendmsg;
             errors: __errno_location;
-            vectors: apr_brigade_writev;
+            vectors: apr_brigade_writev, apr_socket_sendv, apr_file_writev_full, apr_pstrcatv;
             locks: apr_thread_mutex_lock, apr_thread_mutex_trylock, apr_thread_mutex_unlock, apr_thread_mutex_destroy,
                 apr_global_mutex_lock, apr_global_mutex_trylock, apr_global_mutex_unlock, apr_global_mutex_destroy;
             shadows: ap_create_request_config, ap_rgetline_core;
-            patterns: ap_regcomp;
+            patterns: ap_regcomp, ap_regerror, ap_expr_exec_re, ap_expr_str_exec_re, ap_rxplus_exec, ap_rxplus_pmatch;
             pieces: malloc, calloc, aligned_alloc, realloc, free;
             pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;
-            streams: fclose, fread;
-            sections: ap_walk_config, ap_merge_per_dir_configs;
+            streams: fclose, fread, fwrite;
+            sections: ap_walk_config, ap_merge_per_dir_configs, ap_get_remote_host, ap_set_deprecated;
             sources: ap_pcfg_open_custom;
             pages: htmlCreatePushParserCtxt, htmlFreeParserCtxt, htmlParseChunk, xmlCtxtUseOptions;
             ldap: apr_ldap_init, apr_ldap_set_option, ldap_bind_s, ldap_compare_s, ldap_count_entries, ldap_first_entry, ldap_get_dn,
@@ -99,7 +103,7 @@ pub(crate) fn find(name: &str) -> Option<usize> {
     functions().get(name).copied()
 }
 
-/// Whether a function is one of those that set a field of a configuration.
+/// Whether a function is one of those that directives' rows name: most of them set a field of a configuration.
 pub(crate) fn is_slot(at: u64) -> bool {
     let names = [
         "ap_set_flag_slot",
@@ -108,9 +112,9 @@ pub(crate) fn is_slot(at: u64) -> bool {
         "ap_set_string_slot_lower",
         "ap_set_file_slot",
         "ap_set_int_slot",
+        "ap_set_deprecated",
     ];
-    let is_ours = names.iter().any(|name| find(name) == Some(at as usize));
-    is_ours || apr::symbol("ap_set_deprecated") == Some(at as usize)
+    names.iter().any(|name| find(name) == Some(at as usize))
 }
 
 /// Whether a file has a buffer that APR does not lock.
@@ -339,6 +343,8 @@ fn encode(to: u64, from: u64, bytes: u64, name: &str) -> u64 {
     mediate(|frame| {
         let bytes = bytes as u32 as u64;
         frame.walled.must_write(to, bytes.div_ceil(3) * 4 + 1)?;
+        let is_there = frame.walled.must_find(from, bytes);
+        is_there.map_err(|what| format!("{name}: {what}"))?;
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with room for what it writes.
         let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
@@ -379,6 +385,10 @@ pub(crate) extern "C" fn apr_file_read(file: u64, to: u64, bytes: u64) -> u64 {
 /// Sets a field of a configuration: at the distance that the directive's row has, which is the module's.
 fn slot(cmd: u64, configuration: u64, argument: u64, bytes: u64, name: &str) -> u64 {
     mediate(|frame| {
+        // Those of flags get a number.
+        if !name.starts_with("ap_set_flag") && argument != 0 {
+            string(argument)?;
+        }
         let is_given = frame.roots.contains(&crate::frame::Root::Command(cmd));
         if !is_given {
             return Err(format!("{name}: {cmd:#x} is no state of this directive"));
@@ -551,6 +561,8 @@ pub(crate) extern "C" fn apr_bucket_heap_create(
         if !call::has(frame, Kind::Allocator, allocator) {
             return Err("apr_bucket_heap_create: no allocator of a connection".to_owned());
         }
+        let is_there = frame.walled.must_find(from, bytes);
+        is_there.map_err(|what| format!("apr_bucket_heap_create: {what}"))?;
         let real = apr::symbol("apr_bucket_heap_create").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, which copies what the module may read.
         let real: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
@@ -667,7 +679,7 @@ pub(crate) extern "C" fn apr_strmatch_precompile(pool: u64, text: u64, case: u64
             let compare = unsafe { read(made) } as usize;
             crate::out::offer(
                 frame.walled,
-                &[(compare, "apr_strmatch".to_owned(), "T . .")],
+                &[(compare, "apr_strmatch".to_owned(), "T '*2 .")],
             )?;
         }
         Ok(made)

@@ -219,10 +219,10 @@ pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64)
         let real = apr::symbol("ap_lookup_provider").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function.
         let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        string(name)?;
+        let [group_text, ..] = [string(group)?, string(name)?, string(version)?];
         let provider = real(group, name, version);
         // Of another group the module may read it, and call nothing in it.
-        if let Some(words) = shape(string(group)?).filter(|_| provider != 0) {
+        if let Some(words) = shape(group_text).filter(|_| provider != 0) {
             offer(frame, provider, words)?;
         }
         Ok(provider)

@@ -1,10 +1,15 @@
 //! Regular expressions that a module keeps in its own memory. The core's is elsewhere, and stands for the module's in each call.
 
 use crate::apr;
-use crate::call::mediate;
+use crate::call::{self, mediate};
+use crate::copied;
+use crate::frame::Frame;
+use crate::interface::Answer as Result_;
+use crate::layout::read;
 use crate::object::Kind;
 use crate::own::string;
-use crate::walled::{Walled, lock};
+use crate::states::{by_row, real};
+use crate::walled::{Answer, Walled, lock};
 
 /// `ap_regex_t`.
 const PATTERN: u64 = 24;
@@ -41,4 +46,196 @@ pub(crate) extern "C" fn ap_regcomp(to: u64, text: u64, flags: u64) -> u64 {
         unsafe { (to as *mut [u64; 3]).write((made as *const [u64; 3]).read()) };
         Ok(0)
     })
+}
+
+/// A match of a pattern has no more parts.
+const PARTS: u64 = 1024;
+
+/// Where parts of a match are, as a copy. Each is in the string, which is the core's copy, or there is none.
+pub(crate) fn matches(frame: &Frame, from: u64, count: u64, text: u64) -> Answer<Box<[u64]>> {
+    if count > PARTS {
+        return Err(format!("{count} parts of a match are too many"));
+    }
+    let mut parts = vec![0u64; count as usize].into_boxed_slice();
+    // SAFETY: it is our own memory.
+    unsafe { copied::into(frame, from, parts.as_mut_ptr().cast(), 8 * parts.len()) }?;
+    let length = match text {
+        // Then httpd looks at no part.
+        0 => return Ok(parts),
+        text => copied::length(text)? as i64,
+    };
+    for part in &parts {
+        let (start, end) = (*part as u32 as i32, (*part >> 32) as i32);
+        let is_none = start < 0 || end < 0;
+        if !is_none && (start > end || i64::from(end) > length) {
+            return Err(format!(
+                "a part of a match from {start} to {end}, in a string of {length} bytes"
+            ));
+        }
+    }
+    Ok(parts)
+}
+
+/// Evaluates an expression. It reads the parts of the match before, and leaves those of its own.
+fn evaluate(name: &'static str, [r, expression, count, parts, source, error]: [u64; 6]) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        let count = u64::from(count as u32);
+        walled.must_write(source, 8)?;
+        // SAFETY: the module may write, and so read, there.
+        let was = unsafe { read(source) };
+        let text = match was {
+            0 => None,
+            text => {
+                let text = copied::text(frame, text);
+                let mut text = text.map_err(|what| format!("{name}: argument 4: {what}"))?;
+                text.push(0);
+                Some(text)
+            }
+        };
+        let own = text.as_ref().map_or(0, |text| text.as_ptr() as u64);
+        if count != 0 {
+            walled.must_write(parts, count.saturating_mul(8))?;
+        }
+        let copy = matches(frame, parts, count, own);
+        let mut copy = copy.map_err(|what| format!("{name}: argument 3: {what}"))?;
+        let mut word = own;
+        let places = [copy.as_mut_ptr() as u64, &raw mut word as u64];
+        let arguments = [r, expression, count, places[0], places[1], error];
+        let answer = by_row(frame, name, "r e . . . w8", Result_::Plain, &arguments)?;
+        // SAFETY: `must_write` has seen that the module may write these words.
+        unsafe {
+            (parts as *mut u64).copy_from_nonoverlapping(copy.as_ptr(), copy.len());
+            let now = if word == own { was } else { word };
+            (source as *mut u64).write_unaligned(now);
+        }
+        Ok(answer)
+    })
+}
+
+pub(crate) extern "C" fn ap_expr_exec_re(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
+    evaluate("ap_expr_exec_re", [a, b, c, d, e, f])
+}
+
+pub(crate) extern "C" fn ap_expr_str_exec_re(
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+    f: u64,
+) -> u64 {
+    evaluate("ap_expr_str_exec_re", [a, b, c, d, e, f])
+}
+
+/// What an error's number means. httpd takes any number below zero for a place in its list.
+pub(crate) extern "C" fn ap_regerror(error: u64, pattern: u64, to: u64, room: u64) -> u64 {
+    mediate(|frame| {
+        if (error as i32) < 0 {
+            return Err(format!("ap_regerror: {} is no error", error as i32));
+        }
+        let copy: [u64; PATTERN as usize / 8] = match pattern {
+            0 => [0; PATTERN as usize / 8],
+            pattern => copied::words(frame, pattern)?,
+        };
+        let own = if pattern == 0 {
+            0
+        } else {
+            copy.as_ptr() as u64
+        };
+        let arguments = [error, own, to, room];
+        by_row(
+            frame,
+            "ap_regerror",
+            ". . w*3 .",
+            Result_::Plain,
+            &arguments,
+        )
+    })
+}
+
+/// An expression that replaces something writes what comes out, and others write nothing.
+pub(crate) extern "C" fn ap_rxplus_exec(pool: u64, expression: u64, text: u64, to: u64) -> u64 {
+    const NAME: &str = "ap_rxplus_exec";
+    mediate(|frame| {
+        if !call::has(frame, Kind::Replacement, expression) {
+            return Err(format!("{NAME}: {expression:#x} is no expression"));
+        }
+        // SAFETY: httpd has made it.
+        let replaces = unsafe { read(expression + REPLACEMENT) } != 0;
+        let words = if replaces { "p 3 ' w8" } else { "p 3 ' w8?" };
+        by_row(
+            frame,
+            NAME,
+            words,
+            Result_::Plain,
+            &[pool, expression, text, to],
+        )
+    })
+}
+
+/// `ap_rxplus_t`: what replaces a match, what was matched, how many parts there are, and where they are.
+const REPLACEMENT: u64 = 32;
+const MATCHED: u64 = 40;
+const COUNT: u64 = 48;
+const PLACES: u64 = 56;
+
+/// A part of what was matched. The string is the module's, and may be another one by now.
+pub(crate) extern "C" fn ap_rxplus_pmatch(pool: u64, expression: u64, number: u64) -> u64 {
+    const NAME: &str = "ap_rxplus_pmatch";
+    mediate(|frame| {
+        if !call::has(frame, Kind::Replacement, expression) {
+            return Err(format!("{NAME}: {expression:#x} is no expression"));
+        }
+        // SAFETY: httpd has made it.
+        let [matched, count, places] =
+            [MATCHED, COUNT, PLACES].map(|part| unsafe { read(expression + part) });
+        let number = u64::from(number as u32);
+        if number >= count || matched == 0 {
+            return Ok(0);
+        }
+        // SAFETY: httpd has made so many.
+        let part = unsafe { read(places + 8 * number) };
+        let (start, end) = (part as u32 as i32, (part >> 32) as i32);
+        let text = copied::text(frame, matched).map_err(|what| format!("{NAME}: {what}"))?;
+        let (Ok(start), Ok(end)) = (usize::try_from(start), usize::try_from(end)) else {
+            return frame.walled.copy(frame, pool, b"");
+        };
+        let part = text.get(start..end);
+        let part = part.ok_or_else(|| format!("{NAME}: the string is another one"))?;
+        frame.walled.copy(frame, pool, part)
+    })
+}
+
+/// What a match makes of a text.
+pub(crate) fn substitute(
+    frame: &Frame,
+    pool: u64,
+    [input, source]: [u64; 2],
+    (count, parts): (u64, u64),
+    most: u64,
+) -> Answer<(i32, u64)> {
+    let [input, source] = [input, source].map(|text| {
+        let mut text = copied::text(frame, text)?;
+        text.push(0);
+        Ok::<_, String>(text)
+    });
+    let (input, source) = (input?, source?);
+    let parts = matches(frame, parts, count, source.as_ptr() as u64)?;
+    let mut made = 0u64;
+    // SAFETY: it is httpd's function, with strings and a word of ours; the parts lie in the string.
+    let status = unsafe {
+        let real: extern "C" fn(u64, *mut u64, *const u8, *const u8, u64, *const u64, u64) -> i32 =
+            std::mem::transmute(real("ap_pregsub_ex")?);
+        real(
+            pool,
+            &mut made,
+            input.as_ptr(),
+            source.as_ptr(),
+            count,
+            parts.as_ptr(),
+            most,
+        )
+    };
+    Ok((status, made))
 }

@@ -2,7 +2,9 @@
 
 use crate::apr;
 use crate::call::{self, mediate};
+use crate::copied;
 use crate::object::Kind;
+use crate::own::string;
 use crate::slots::{self, WIDE};
 use crate::walled::lock;
 use std::collections::HashMap;
@@ -27,6 +29,13 @@ fn start(name: &str, r: Option<u64>, arguments: [u64; 6]) -> u64 {
         }
         if r.is_some_and(|r| !call::is_request(frame, r)) {
             return Err(format!("{name}: no request of the module"));
+        }
+        string(program)?;
+        for list in [words, environment] {
+            // The program's own words there must be; none is the server's environment.
+            if list != 0 || list == words {
+                call::texts(frame, list).map_err(|what| format!("{name}: {what}"))?;
+            }
         }
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: the pool lives, and the function gets memory of the pool's for what it writes.
@@ -115,8 +124,8 @@ fn poll(set: u64, entry: u64, name: &str) -> u64 {
                 "{name}: {set:#x} is no set that the module has made"
             ));
         }
-        // SAFETY: the module may read what it passes. What is looked at is a copy: pool, kind and events, object, data.
-        let mut copy = unsafe { (entry as *const [u64; 4]).read() };
+        // What is looked at is a copy: pool, kind and events, object, data.
+        let mut copy: [u64; 4] = copied::words(frame, entry)?;
         let is_known = match copy[1] as u32 {
             FILE => walled.knows(copy[2], Kind::File),
             SOCKET => walled.knows_or_shares(copy[2], Kind::Socket),

@@ -155,7 +155,7 @@ pub(crate) extern "C" fn apr_rmm_free(rmm: u64, offset: u64) -> u64 {
 }
 
 pub(crate) extern "C" fn apr_rmm_addr_get(rmm: u64, offset: u64) -> u64 {
-    mediate(|_| Ok(find(rmm)?.base + offset))
+    mediate(|_| Ok(find(rmm)?.base.wrapping_add(offset)))
 }
 
 pub(crate) extern "C" fn apr_rmm_offset_get(rmm: u64, at: u64) -> u64 {

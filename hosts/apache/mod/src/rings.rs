@@ -514,6 +514,22 @@ impl<'f> Passing<'f> {
         Ok(bucket.real)
     }
 
+    /// Whether a bucket of the core's, or the end, is in a ring of the core's that is passed.
+    pub(crate) fn is_within(&self, brigade: u64, bucket: u64) -> bool {
+        let end = brigade + RING;
+        let mut at = end;
+        loop {
+            if at == bucket {
+                return true;
+            }
+            // SAFETY: the ring is the core's, which `brigade` has filled. No code of the module runs meanwhile that could change it.
+            at = unsafe { read(at) };
+            if at == end {
+                return false;
+            }
+        }
+    }
+
     /// The core has returned: the module sees its brigades and buckets as they are now. What the core has kept is gone.
     pub(crate) fn end(&mut self) -> Answer<()> {
         let walled = self.frame.walled;

@@ -3,8 +3,10 @@
 use crate::apr;
 use crate::call::{self, mediate};
 use crate::frame::{Frame, Root};
+use crate::interface::Answer as Result_;
 use crate::layout::{self, read};
 use crate::object::Kind;
+use crate::states::by_row;
 
 /// The tree is the section's own inside, and what is filled in is what the core fills in now, or a vector that the module has made.
 /// The core's functions and those of modules get the same state of directives.
@@ -67,4 +69,24 @@ pub(crate) extern "C" fn ap_merge_per_dir_configs(pool: u64, base: u64, new: u64
         frame.walled.know(frame, Some(pool), made, Kind::Vector)?;
         Ok(made)
     })
+}
+
+/// The core looks into the configuration whether names are to be looked up.
+pub(crate) extern "C" fn ap_get_remote_host(c: u64, vector: u64, kind: u64, is_number: u64) -> u64 {
+    const NAME: &str = "ap_get_remote_host";
+    mediate(|frame| {
+        if vector != 0 && !is_vector(frame, vector) {
+            return Err(format!(
+                "{NAME}: {vector:#x} is no configuration of a section or of a request"
+            ));
+        }
+        let arguments = [c, vector, kind, is_number];
+        by_row(frame, NAME, "c . . w4?", Result_::Plain, &arguments)
+    })
+}
+
+/// What a directive's row says is the answer.
+pub(crate) extern "C" fn ap_set_deprecated(cmd: u64, _: u64, _: u64) -> u64 {
+    const NAME: &str = "ap_set_deprecated";
+    mediate(|frame| by_row(frame, NAME, "cmd . .", Result_::Plain, &[cmd, 0, 0]))
 }

@@ -5,6 +5,7 @@ use crate::apr;
 use crate::call::mediate;
 use crate::layout::read;
 use crate::object::Kind;
+use crate::own::string;
 use crate::quick::Map;
 use crate::walled::{Answer, Walled, lock};
 use mullion_word_runtime::Granted;
@@ -50,10 +51,22 @@ impl Walled {
     }
 }
 
+/// No segment is longer.
+const MOST: u64 = 1 << 40;
+
 /// The memory is the module's until it is unmapped.
-fn shared(name: &str, to: u64, pool: u64, make: impl FnOnce(usize, *mut u64) -> i32) -> u64 {
+fn shared(
+    name: &str,
+    to: u64,
+    (file, may_be_null): (u64, bool),
+    pool: u64,
+    make: impl FnOnce(usize, *mut u64) -> i32,
+) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
+        if file != 0 || !may_be_null {
+            string(file)?;
+        }
         walled.must_write(to, 8)?;
         walled.pool(frame, pool)?;
         let real = apr::symbol(name).ok_or("the server does not have it")?;
@@ -67,6 +80,10 @@ fn shared(name: &str, to: u64, pool: u64, make: impl FnOnce(usize, *mut u64) -> 
                 Ok(get(made))
             };
             let (base, bytes) = (get("apr_shm_baseaddr_get")?, get("apr_shm_size_get")?);
+            // The file says how long it is, and may be the module's.
+            if bytes > MOST {
+                return Err(format!("{name}: a segment of {bytes} bytes"));
+            }
             walled.know(frame, Some(pool), made, Kind::Segment)?;
             // It is mapped in pages, so the last word is whole.
             let bytes = bytes.next_multiple_of(8);
@@ -90,7 +107,9 @@ fn shared(name: &str, to: u64, pool: u64, make: impl FnOnce(usize, *mut u64) -> 
 }
 
 pub(crate) extern "C" fn apr_shm_create(to: u64, bytes: u64, file: u64, pool: u64) -> u64 {
-    shared("apr_shm_create", to, pool, |real, made| {
+    // APR adds to it, and does not look whether it wraps.
+    let bytes = bytes.min(MOST);
+    shared("apr_shm_create", to, (file, true), pool, |real, made| {
         // SAFETY: it is APR's function, with a word of ours.
         let real: extern "C" fn(*mut u64, u64, u64, u64) -> i32 =
             unsafe { std::mem::transmute(real) };
@@ -99,7 +118,7 @@ pub(crate) extern "C" fn apr_shm_create(to: u64, bytes: u64, file: u64, pool: u6
 }
 
 pub(crate) extern "C" fn apr_shm_attach(to: u64, file: u64, pool: u64) -> u64 {
-    shared("apr_shm_attach", to, pool, |real, made| {
+    shared("apr_shm_attach", to, (file, false), pool, |real, made| {
         // SAFETY: it is APR's function, with a word of ours.
         let real: extern "C" fn(*mut u64, u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
         real(made, file, pool)

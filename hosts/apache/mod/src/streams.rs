@@ -29,3 +29,14 @@ pub(crate) extern "C" fn fread(to: u64, bytes: u64, count: u64, file: u64) -> u6
         Ok(unsafe { libc::fread(to as *mut _, bytes, count, file as *mut libc::FILE) } as u64)
     })
 }
+
+pub(crate) extern "C" fn fwrite(from: u64, bytes: u64, count: u64, file: u64) -> u64 {
+    mediate(|frame| {
+        known(frame, file)?;
+        let is_there = frame.walled.must_find(from, bytes.saturating_mul(count));
+        is_there.map_err(|what| format!("fwrite: {what}"))?;
+        let (bytes, count) = (bytes as usize, count as usize);
+        // SAFETY: so much is there, and the module has opened the file.
+        Ok(unsafe { libc::fwrite(from as *const _, bytes, count, file as *mut libc::FILE) } as u64)
+    })
+}

@@ -37,6 +37,34 @@ fn parse(name: &'static str, pool: u64, text: u64, to: u64) -> u64 {
     })
 }
 
+/// Each piece is a copy, and there is no host's entry.
+pub(crate) extern "C" fn apr_uri_unparse(pool: u64, from: u64, flags: u64) -> u64 {
+    const NAME: &str = "apr_uri_unparse";
+    mediate(|frame| {
+        let walled = frame.walled;
+        frame.only_computes();
+        walled.pool(frame, pool)?;
+        let words = copied::words::<WORDS>(frame, from);
+        let mut words = words.map_err(|what| format!("{NAME}: {what}"))?;
+        let mut pieces = Vec::new();
+        for piece in words[..STRINGS].iter_mut().filter(|piece| **piece != 0) {
+            let text = copied::text(frame, *piece);
+            let mut text = text.map_err(|what| format!("{NAME}: a piece: {what}"))?;
+            text.push(0);
+            *piece = text.as_ptr() as u64;
+            pieces.push(text);
+        }
+        words[STRINGS] = 0;
+        let real = apr::symbol(NAME).ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with a pool that lives and pieces of ours; its strings end with a zero.
+        let made = unsafe {
+            let real: extern "C" fn(u64, *const u64, u64) -> u64 = std::mem::transmute(real);
+            apr::text(real(pool, words.as_ptr(), flags))
+        };
+        walled.copy(frame, pool, made)
+    })
+}
+
 pub(crate) extern "C" fn apr_uri_parse(pool: u64, text: u64, to: u64) -> u64 {
     parse("apr_uri_parse", pool, text, to)
 }

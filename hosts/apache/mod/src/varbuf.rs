@@ -3,9 +3,11 @@
 
 use crate::apr;
 use crate::call::mediate;
+use crate::copied;
 use crate::frame::Frame;
 use crate::layout::read;
 use crate::object::Kind;
+use crate::patterns::substitute;
 use crate::walled::Answer;
 
 const BYTES: u64 = 40;
@@ -136,8 +138,12 @@ pub(crate) extern "C" fn ap_varbuf_free(at: u64) -> u64 {
 
 pub(crate) extern "C" fn ap_varbuf_strmemcat(at: u64, from: u64, bytes: u64) -> u64 {
     mediate(|frame| {
+        // It is an `int`.
+        let bytes = i64::from(bytes as i32) as u64;
         if bytes != 0 {
             let mut buffer = Buffer::read(frame, at)?;
+            let is_there = frame.walled.must_find(from, bytes);
+            is_there.map_err(|what| format!("ap_varbuf_strmemcat: {what}"))?;
             buffer.append(frame, from, bytes)?;
             buffer.write();
         }
@@ -170,11 +176,12 @@ pub(crate) extern "C" fn ap_varbuf_pdup(
             .take(frame, pool, sum.ok_or("a text is too long")?)?;
         let mut used = 0u64;
         for (from, bytes) in pieces.iter().filter(|(_, bytes)| *bytes != 0) {
-            // SAFETY: it was just taken, and the module may read what it passes.
-            unsafe {
+            // SAFETY: it was just taken, and has room for all pieces.
+            let copied = unsafe {
                 let to = (to as *mut u8).add(used as usize);
-                to.copy_from_nonoverlapping(*from as *const u8, *bytes as usize);
-            }
+                copied::into(frame, *from, to, *bytes as usize)
+            };
+            copied.map_err(|what| format!("ap_varbuf_pdup: {what}"))?;
             used += bytes;
         }
         // SAFETY: `sum` began at 1, so the block has a byte behind the pieces.
@@ -199,12 +206,8 @@ pub(crate) extern "C" fn ap_varbuf_regsub(
 ) -> u64 {
     mediate(|frame| {
         let mut buffer = Buffer::read(frame, at)?;
-        let real = apr::symbol("ap_pregsub_ex").ok_or("the server does not have it")?;
-        let mut made = 0u64;
-        // SAFETY: it is httpd's function, with a word of ours for its result; it reads what the module may read.
-        let real: extern "C" fn(u64, *mut u64, u64, u64, u64, u64, u64) -> i32 =
-            unsafe { std::mem::transmute(real) };
-        let status = real(buffer.pool, &mut made, input, source, count, matches, most);
+        let made = substitute(frame, buffer.pool, [input, source], (count, matches), most);
+        let (status, made) = made.map_err(|what| format!("ap_varbuf_regsub: {what}"))?;
         if status == 0 && made != 0 {
             // SAFETY: httpd's strings end with a zero.
             let bytes = unsafe { apr::text(made) }.len() as u64;

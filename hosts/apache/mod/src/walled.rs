@@ -202,6 +202,16 @@ impl Walled {
         }
     }
 
+    /// So many bytes are there, and the module may read them.
+    pub(crate) fn must_find(&self, at: u64, bytes: u64) -> Answer<()> {
+        self.must_read(at, bytes)?;
+        // Functions that take an `int` would see another number.
+        match bytes <= i32::MAX as u64 && copied::is_there(at, bytes) {
+            true => Ok(()),
+            false => Err(format!("{bytes} bytes at {at:#x} are not there")),
+        }
+    }
+
     /// The length of a string of at most so many characters: it is there, and the module may read it.
     pub(crate) fn length(&self, at: u64, most: u64) -> Answer<usize> {
         let length = match most {

@@ -11,6 +11,8 @@ mod homes;
 mod object;
 #[path = "../src/places.rs"]
 mod places;
+#[path = "../src/queries.rs"]
+mod queries;
 #[path = "../src/quick.rs"]
 mod quick;
 #[path = "../src/turns.rs"]

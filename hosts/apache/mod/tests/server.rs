@@ -12,6 +12,8 @@ mod cases;
 mod directory;
 #[path = "server/files.rs"]
 mod files;
+#[path = "server/headers.rs"]
+mod headers;
 #[path = "server/holes.rs"]
 mod holes;
 #[path = "server/learn.rs"]
@@ -55,7 +57,7 @@ fn main() -> ExitCode {
     let place = Place::new();
     let wanted = std::env::args().nth(1);
     let tests: [(&str, Test); 16] = [
-        ("rows", |_| rows::each_structure_is_looked_at()),
+        ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
         ("cases", |place| {

@@ -1,153 +1,160 @@
-//! The rows of `httpd.txt` against httpd's and APR's own headers: each structure that a function takes is looked at, or the function
-//! only reads it (`reads.txt`).
+//! The rows of `httpd.txt` against the headers: each pointer is looked at as its type needs, or `reads.txt` says why it is not.
 
+use crate::Place;
+use crate::headers::{Headers, Shape};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
+use std::process::Command;
 
-/// This function gives a string back, and does not read it.
-const UNREAD: &str = "ap_set_deprecated";
+/// A row with its words, up to its result.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) words: Vec<&'static str>,
+    is_text: bool,
+}
 
-const FOLDERS: [&str; 2] = ["/usr/include/apache2", "/usr/include/apr-1.0"];
-
-/// Without comments and lines of the preprocessor.
-fn plain(header: &str) -> String {
-    let mut text = String::new();
-    let mut rest = header;
-    while let Some((before, behind)) = rest.split_once("/*") {
-        text.push_str(before);
-        rest = behind.split_once("*/").map_or("", |(_, rest)| rest);
+impl Row {
+    /// Whether a function of ours stands for it, or it is another module's.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.words.first(), Some(&("!" | "!v" | "^")))
     }
-    text.push_str(rest);
-    let lines = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'));
-    lines.collect::<Vec<_>>().join(" ")
 }
 
-/// Parameters of a list that begins behind its bracket, and how long it is.
-fn parameters(text: &str) -> Option<(Vec<String>, usize)> {
-    let (mut depth, mut all, mut now) = (0, Vec::new(), String::new());
-    for (at, letter) in text.char_indices() {
-        match letter {
-            ')' if depth == 0 => {
-                all.push(now.trim().to_owned());
-                return Some((all, at));
-            }
-            ',' if depth == 0 => all.push(std::mem::take(&mut now).trim().to_owned()),
-            ';' | '{' | '}' => return None,
-            letter => {
-                depth += i32::from(letter == '(') - i32::from(letter == ')');
-                now.push(letter);
-            }
-        }
-    }
-    None
-}
-
-/// Functions of the headers with their parameters.
-fn prototypes() -> BTreeMap<String, Vec<String>> {
-    let mut found = BTreeMap::new();
-    let folders = FOLDERS
-        .iter()
-        .flat_map(|folder| fs::read_dir(folder).expect("headers"));
-    for file in folders.flatten() {
-        let Ok(text) = fs::read_to_string(file.path()) else {
-            continue;
-        };
-        let text = plain(&text);
-        for (at, _) in text.match_indices('(') {
-            let head = text[..at].trim_end();
-            let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-            let name = &head[head
-                .rfind(|letter| !is_part(letter))
-                .map_or(0, |end| end + 1)..];
-            let Some((all, length)) = parameters(&text[at + 1..]) else {
-                continue;
-            };
-            let behind = text[at + 1 + length + 1..].trim_start();
-            let ends = [";", "AP", "__"];
-            if name.starts_with("ap") && ends.iter().any(|end| behind.starts_with(end)) {
-                found.entry(name.to_owned()).or_insert(all);
-            } else if name.is_empty() && behind.starts_with(')') {
-                // `AP_DECLARE_HOOK(int,name,(parameters))` is a function, too.
-                let hook = head.trim_end_matches(',').rsplit([',', '(']).next();
-                let name = format!("ap_run_{}", hook.unwrap_or_default().trim());
-                found.entry(name).or_insert(all);
-            }
-        }
-    }
-    found
-}
-
-/// The structure that a parameter points to.
-fn structure(parameter: &str) -> Option<&str> {
-    let (kind, _) = parameter.split_once('*')?;
-    let is_kind = |word: &&str| !matches!(*word, "const" | "struct" | "volatile" | "unsigned");
-    let kind = kind.split_whitespace().rfind(is_kind)?;
-    (!matches!(kind, "char" | "void" | "int")).then_some(kind)
-}
-
-pub(crate) fn each_structure_is_looked_at() {
-    let prototypes = prototypes();
-    assert!(prototypes.len() > 1000, "{} functions", prototypes.len());
-    let reads: BTreeSet<(&str, &str)> = include_str!("reads.txt")
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| line.split_once(' '))
-        .collect();
-    let (mut compared, mut used) = (0, BTreeSet::new());
-    for line in include_str!("../../src/httpd.txt").lines() {
+pub(crate) fn rows() -> Vec<Row> {
+    let lines = include_str!("../../src/httpd.txt").lines();
+    let lines = lines.filter(|line| !line.starts_with(['#', '[']));
+    let rows = lines.filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
-        let Some(name) = words.next().filter(|name| name.starts_with("ap")) else {
+        Some(Row {
+            name: words.next()?,
+            words: words.take_while(|word| *word != "=").collect(),
+            is_text: line.ends_with("= str"),
+        })
+    });
+    rows.collect()
+}
+
+/// Parameters that are not looked at, or whose pointers are not, each with its reason. A function without a place is one that no
+/// header has.
+fn reasons() -> BTreeMap<(&'static str, Option<usize>), &'static str> {
+    let lines = include_str!("reads.txt").lines();
+    let lines = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
+    let all = lines.map(|line| {
+        let (head, reason) = line.split_once(": ").expect("a reason");
+        assert!(reason.len() > 10, "{line}");
+        let (name, place) = head.split_once(' ').expect("a place");
+        let place = (place != "-").then(|| place.parse().expect("a number"));
+        ((name, place), reason)
+    });
+    all.collect()
+}
+
+/// Whether a word has the wall look at no more than that there is memory.
+fn is_memory(word: &str) -> bool {
+    let behind = |sign: char| {
+        word.strip_prefix(sign).is_some_and(|rest| {
+            rest.starts_with(|c: char| c.is_ascii_digit() || "*@iu<-".contains(c))
+        })
+    };
+    behind('\'') || behind('w')
+}
+
+/// So many bytes, if a word says how many.
+fn bytes(word: &str) -> Option<u64> {
+    let rest = word.strip_prefix(['w', '\''])?;
+    rest.trim_end_matches('?').parse().ok()
+}
+
+pub(crate) fn each_structure_is_looked_at(place: &Place) {
+    let headers = Headers::read(place);
+    let reasons = reasons();
+    let (mut used, mut faults, mut sizes) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+    let mut compared = 0;
+    for row in rows() {
+        let name = row.name;
+        let Some(shapes) = headers.function(name) else {
+            // Libraries that need not be installed.
+            match reasons.contains_key(&(name, None)) || name.starts_with("ldap_") {
+                true => drop(used.insert((name, None))),
+                false => faults.push(format!("{name}: no header has it")),
+            }
             continue;
         };
-        let (words, is_text) = (words.collect::<Vec<_>>(), line.ends_with("= str"));
-        let words: Vec<&str> = words.into_iter().take_while(|word| *word != "=").collect();
-        let is_own = words
-            .iter()
-            .any(|word| word.starts_with('!') || *word == "^");
-        let Some(parameters) = prototypes.get(name).filter(|_| !is_own) else {
+        if row.is_own() {
             continue;
-        };
+        }
         compared += 1;
         // A datum that is passed itself is two words.
-        let words_of = |parameter: &String| {
-            1 + usize::from(parameter.starts_with("apr_datum_t ") && !parameter.contains('*'))
-        };
+        let words: usize = shapes.iter().map(Shape::words).sum();
+        if words != row.words.len() {
+            faults.push(format!(
+                "{name}: {words} words, and not {}",
+                row.words.len()
+            ));
+            continue;
+        }
         let mut next = 0;
-        for parameter in parameters {
-            let at = next;
-            next += words_of(parameter);
-            let is_string = parameter.starts_with("const char *");
-            let is_one = is_string && !parameter.contains("**");
-            assert!(
-                !(is_text && is_one && words[at].starts_with(['.', '\''])),
-                "{name}: {parameter} may be read twice"
-            );
-            // What leads nowhere, or has no end, would end the process.
-            assert!(
-                !is_one || words[at] != "." || name == UNREAD,
-                "{name}: {parameter} is not looked at"
-            );
-            let Some(kind) = structure(parameter) else {
-                continue;
+        for (at, shape) in shapes.iter().enumerate() {
+            let word = row.words[next];
+            next += shape.words();
+            let is_string = *shape == Shape::Bytes { is_const: true };
+            let text = headers.text(name, at);
+            // Bytes of a length that the call says are read once.
+            let is_whole = matches!(word, "." | "'" | "'?");
+            if row.is_text && is_string && is_whole {
+                faults.push(format!("{name} {at} `{text}` may be read twice"));
+            }
+            if let Shape::Plain { name, .. } | Shape::Structure { name, .. } = shape
+                && let Some(bytes) = bytes(word)
+            {
+                sizes.insert((name.clone(), bytes));
+            }
+            let is_seen = match shape {
+                Shape::Number => word == "." || word.starts_with('#'),
+                Shape::Pointer | Shape::Structure { .. } | Shape::List => {
+                    word != "." && !is_memory(word)
+                }
+                Shape::Bytes { .. } | Shape::Plain { .. } | Shape::Function | Shape::Datum => {
+                    word != "."
+                }
             };
-            // A count that says how much is written is looked at with that.
-            let counts = [format!("w@{at}"), format!("w@@{at}")];
-            let is_count = words
-                .iter()
-                .any(|word| counts.iter().any(|count| count == word));
-            if is_count || words.get(at).is_some_and(|word| *word != ".") {
+            if is_seen {
                 continue;
             }
-            assert!(
-                reads.contains(&(name, kind)),
-                "{name}: {parameter} is not looked at"
-            );
-            used.insert((name, kind));
+            match reasons.contains_key(&(name, Some(at))) {
+                true => drop(used.insert((name, Some(at)))),
+                false => faults.push(format!("{name} {at}: `{text}` is `{word}`")),
+            }
         }
     }
-    assert!(compared > 350, "{compared} rows were compared");
-    let stale: Vec<_> = reads.difference(&used).collect();
+    assert!(faults.is_empty(), "not looked at:\n{}", faults.join("\n"));
+    assert!(compared > 500, "{compared} rows were compared");
+    let stale = reasons.keys().filter(|key| !used.contains(*key));
+    let stale: Vec<_> = stale.collect();
     assert!(stale.is_empty(), "looked at by now: {stale:?}");
+    structures_are_as_long_as_rows_say(place, &sizes);
+}
+
+fn structures_are_as_long_as_rows_say(place: &Place, sizes: &BTreeSet<(String, u64)>) {
+    let mut source = Headers::includes();
+    for (name, bytes) in sizes {
+        // Places of several numbers are of any length.
+        let check = format!(
+            "sizeof({name}) == {bytes} || {bytes} % sizeof({name}) == 0 && sizeof({name}) < 9"
+        );
+        writeln!(
+            source,
+            "_Static_assert({check}, \"{name} is not {bytes} bytes\");"
+        )
+        .expect("memory");
+    }
+    let file = place.scratch.path().join("sizes.c");
+    fs::write(&file, source).expect("written");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-fsyntax-only", "-w"]).args(Headers::options());
+    let output = gcc.arg(&file).output().expect("gcc starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(sizes.len() > 10, "{sizes:?}");
 }
