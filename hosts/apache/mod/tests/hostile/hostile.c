@@ -74,6 +74,8 @@ static int hostile(request_rec *r)
         return locked(r, what);
     if (strstr(what, "kept") || !strncmp(what, "keep-", 5) || !strcmp(what, "go-on"))
         return waits(r, what);
+    if (strstr(what, "-followed"))
+        return followed(r, what);
     if (!strcmp(what, "next")) {
         at_next = 1;
         return OK;
@@ -171,6 +173,7 @@ static int hostile(request_rec *r)
     crossed(r, what);
     reads(r, what);
     texts(r, what);
+    structures(r, what);
     tables(r, what);
     forgeries(r, what);
     ends(r, what);

@@ -46,6 +46,9 @@ int waits(request_rec *r, const char *what);
 int locked(request_rec *r, const char *what);
 /* texts.c */
 void texts(request_rec *r, const char *what);
+/* structures.c */
+void structures(request_rec *r, const char *what);
+int followed(request_rec *r, const char *what);
 /* forgeries.c */
 const char *take_scheme(const request_rec *r);
 void forgeries(request_rec *r, const char *what);
