@@ -24,6 +24,8 @@ mod rows;
 mod running;
 #[path = "server/same.rs"]
 mod same;
+#[path = "server/sweep.rs"]
+mod sweep;
 
 use mullion_apache::{Maker, Module, Outcome, Protection, complete, modules, tool};
 use mullion_fetch::{Lock, fetch};
@@ -56,7 +58,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 16] = [
+    let tests: [(&str, Test); 17] = [
         ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
             "leaves",
             attacks::a_child_in_which_a_module_stays_stopped_is_replaced,
         ),
+        ("sweep", sweep::wrong_arguments_end_no_server),
         ("reads", what_only_reads_is_part_of_a_module),
         ("slow", a_client_that_is_too_slow_is_told_so),
         ("start", a_module_that_is_stopped_at_the_start_is_told_of),
