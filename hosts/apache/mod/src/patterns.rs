@@ -51,27 +51,43 @@ pub(crate) extern "C" fn ap_regcomp(to: u64, text: u64, flags: u64) -> u64 {
 /// A match of a pattern has no more parts.
 const PARTS: u64 = 1024;
 
-/// Where parts of a match are, as a copy. Each is in the string, which is the core's copy, or there is none.
+/// Where parts of a match are, as a copy. Each is in the string, which is a copy of ours, or there is none.
 pub(crate) fn matches(frame: &Frame, from: u64, count: u64, text: u64) -> Answer<Box<[u64]>> {
+    let length = match text {
+        0 => None,
+        text => Some(copied::length(text)? as u64),
+    };
+    each_part(frame, from, count, |_, end| match length {
+        // Then httpd looks at no part.
+        None => Ok(()),
+        Some(length) if end <= length => Ok(()),
+        Some(length) => Err(format!("in a string of {length} bytes")),
+    })
+}
+
+/// The same, and each part is looked at by its start and end.
+fn each_part(
+    frame: &Frame,
+    from: u64,
+    count: u64,
+    look: impl Fn(u64, u64) -> Answer<()>,
+) -> Answer<Box<[u64]>> {
     if count > PARTS {
         return Err(format!("{count} parts of a match are too many"));
     }
     let mut parts = vec![0u64; count as usize].into_boxed_slice();
     // SAFETY: it is our own memory.
     unsafe { copied::into(frame, from, parts.as_mut_ptr().cast(), 8 * parts.len()) }?;
-    let length = match text {
-        // Then httpd looks at no part.
-        0 => return Ok(parts),
-        text => copied::length(text)? as i64,
-    };
     for part in &parts {
         let (start, end) = (*part as u32 as i32, (*part >> 32) as i32);
-        let is_none = start < 0 || end < 0;
-        if !is_none && (start > end || i64::from(end) > length) {
-            return Err(format!(
-                "a part of a match from {start} to {end}, in a string of {length} bytes"
-            ));
-        }
+        let (Ok(first), Ok(last)) = (u64::try_from(start), u64::try_from(end)) else {
+            continue;
+        };
+        let looked = match first <= last {
+            true => look(first, last),
+            false => Err("which ends before it starts".to_owned()),
+        };
+        looked.map_err(|what| format!("a part of a match from {start} to {end}, {what}"))?;
     }
     Ok(parts)
 }
@@ -105,7 +121,11 @@ fn evaluate(name: &'static str, [r, expression, count, parts, source, error]: [u
         let answer = by_row(frame, name, "r e . . . w8", Result_::Plain, &arguments)?;
         // SAFETY: `must_write` has seen that the module may write these words.
         unsafe {
-            (parts as *mut u64).copy_from_nonoverlapping(copy.as_ptr(), copy.len());
+            let (from, bytes) = (copy.as_ptr().cast::<u8>(), 8 * copy.len());
+            if bytes != 0 {
+                // Each part is two words of 32 bits, and no more aligned than that.
+                (parts as *mut u8).copy_from_nonoverlapping(from, bytes);
+            }
             let now = if word == own { was } else { word };
             (source as *mut u64).write_unaligned(now);
         }
@@ -207,7 +227,7 @@ pub(crate) extern "C" fn ap_rxplus_pmatch(pool: u64, expression: u64, number: u6
     })
 }
 
-/// What a match makes of a text.
+/// What a match makes of a text, up to so many bytes.
 pub(crate) fn substitute(
     frame: &Frame,
     pool: u64,
@@ -215,15 +235,16 @@ pub(crate) fn substitute(
     (count, parts): (u64, u64),
     most: u64,
 ) -> Answer<(i32, u64)> {
-    let [input, source] = [input, source].map(|text| {
-        let mut text = copied::text(frame, text)?;
-        text.push(0);
-        Ok::<_, String>(text)
-    });
-    let (input, source) = (input?, source?);
-    let parts = matches(frame, parts, count, source.as_ptr() as u64)?;
+    let mut input = copied::text(frame, input)?;
+    input.push(0);
+    // Bytes need not end with a zero: httpd reads the parts alone.
+    let parts = each_part(frame, parts, count, |start, end| {
+        frame
+            .walled
+            .must_find(source.wrapping_add(start), end - start)
+    })?;
     let mut made = 0u64;
-    // SAFETY: it is httpd's function, with strings and a word of ours; the parts lie in the string.
+    // SAFETY: it is httpd's function, with a text and a word of ours; the bytes of each part are there.
     let status = unsafe {
         let real: extern "C" fn(u64, *mut u64, *const u8, *const u8, u64, *const u64, u64) -> i32 =
             std::mem::transmute(real("ap_pregsub_ex")?);
@@ -231,11 +252,31 @@ pub(crate) fn substitute(
             pool,
             &mut made,
             input.as_ptr(),
-            source.as_ptr(),
+            source as *const u8,
             count,
             parts.as_ptr(),
             most,
         )
     };
     Ok((status, made))
+}
+
+pub(crate) extern "C" fn ap_pregsub_ex(
+    pool: u64,
+    to: u64,
+    input: u64,
+    source: u64,
+    count: u64,
+    parts: u64,
+    most: u64,
+) -> u64 {
+    mediate(|frame| {
+        frame.walled.pool(frame, pool)?;
+        frame.walled.must_write(to, 8)?;
+        let made = substitute(frame, pool, [input, source], (count, parts), most);
+        let (status, made) = made.map_err(|what| format!("ap_pregsub_ex: {what}"))?;
+        // SAFETY: the module may write there.
+        unsafe { (to as *mut u64).write_unaligned(made) };
+        Ok(status as u32 as u64)
+    })
 }
