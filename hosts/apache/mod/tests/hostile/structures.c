@@ -15,7 +15,7 @@ static apr_uint64_t forged[512];
 
 static void matches(request_rec *r, const char *what)
 {
-    ap_regmatch_t part = { 1 << 28, (1 << 28) + 100 };
+    ap_regmatch_t part = { 2147483000, 2147483100 };
     char *made;
 
     if (!strcmp(what, "match-elsewhere"))
