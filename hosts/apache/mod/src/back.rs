@@ -2,6 +2,7 @@
 //! and goes through the gate.
 
 use crate::apr;
+use crate::caught::caught;
 use crate::deeds;
 use crate::frame::{Frame, Root};
 use crate::interface::{Answer as Result_, Back, Given};
@@ -198,9 +199,9 @@ impl Slot {
                     if walled.deeds.none() && !walled.domain.is_ended() {
                         return Ok(result);
                     }
-                    walled.exchange(frame).map(|()| result)
+                    caught(|| walled.exchange(frame)).map(|()| result)
                 }
-                false => self.granted(frame, arguments),
+                false => caught(|| self.granted(frame, arguments)),
             };
             let result = match granted {
                 Ok(result) if !walled.domain.is_ended() => Ok(result),

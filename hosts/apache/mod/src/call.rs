@@ -2,12 +2,14 @@
 
 use crate::apr;
 use crate::back;
+use crate::caught::caught;
 use crate::copied;
 use crate::errors;
 use crate::frame::{Frame, Root, now};
 use crate::interface::{Answer as Result_, Extent, Param, Way, table};
 use crate::layout::{self, read};
 use crate::object::Kind;
+use crate::outs::Outs;
 use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
@@ -63,8 +65,10 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
     frame.walled.asked.count();
     frame.may_wait();
     let kept = frame.kept();
-    let exchanged = frame.walled.exchange(frame);
-    let answer = exchanged.and_then(|()| errors::around(frame, || act(frame)));
+    let answer = caught(|| {
+        frame.walled.exchange(frame)?;
+        errors::around(frame, || act(frame))
+    });
     frame.let_go(kept);
     match answer {
         Ok(answer) => {
@@ -213,12 +217,13 @@ fn look(
     at: usize,
     param: Param,
     arguments: &[u64; WIDE],
+    outs: Option<&Outs>,
 ) -> Answer<u64> {
     let (walled, value) = (frame.walled, arguments[at]);
     match param {
         Param::Read { null: true, .. } if value == 0 => {}
         Param::Read { what, .. } => {
-            let read = reads(frame, what, value, arguments);
+            let read = reads(frame, what, value, arguments, outs);
             read.map_err(|what| format!("{name}: argument {at}: {what}"))?;
         }
         Param::Pool => {
@@ -261,7 +266,7 @@ fn simple(
 ) -> Answer<u64> {
     for (at, param) in params.iter().enumerate().take(WIDE) {
         if !matches!(param, Param::Any) {
-            arguments[at] = look(frame, name, at, *param, arguments)?;
+            arguments[at] = look(frame, name, at, *param, arguments, None)?;
         }
     }
     // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
@@ -272,7 +277,13 @@ fn simple(
 
 /// Memory that the host reads in its place is there, and the module may read it.
 #[inline]
-fn reads(frame: &Frame, what: Extent, from: u64, arguments: &[u64; WIDE]) -> Answer<()> {
+fn reads(
+    frame: &Frame,
+    what: Extent,
+    from: u64,
+    arguments: &[u64; WIDE],
+    outs: Option<&Outs>,
+) -> Answer<()> {
     let argument = |at: usize| arguments.get(at).copied().unwrap_or(0);
     let bytes = match what {
         Extent::Text => return frame.walled.length(from, u64::MAX).map(drop),
@@ -288,10 +299,10 @@ fn reads(frame: &Frame, what: Extent, from: u64, arguments: &[u64; WIDE]) -> Ans
         Extent::Int(at) => i64::from(argument(at) as i32) as u64,
         Extent::Unsigned(at) => u64::from(argument(at) as u32),
         Extent::By(at, scale) => argument(at).saturating_mul(scale),
-        Extent::At(at) => {
-            let [bytes] = copied::words(frame, argument(at))?;
-            bytes
-        }
+        // What is looked at is what the function gets.
+        Extent::At(at) => outs
+            .and_then(|outs| outs.word(at))
+            .ok_or("no number of bytes")?,
     };
     frame.walled.must_find(from, bytes)
 }
@@ -319,7 +330,10 @@ pub(crate) fn checked(
     let walled = frame.walled;
     let mut passing = Passing::new(frame);
     // A count that says how much is written: which argument has it, its value, how many bytes it is, and where the module's is.
-    let (mut kept, mut counted) = ([0; WIDE], None::<(usize, u64, u64, u64)>);
+    let mut counted = None::<(usize, u64, u64, u64)>;
+    let outs = &mut Outs::new();
+    outs.take_over(frame, params, arguments)
+        .map_err(|what| format!("{name}: {what}"))?;
     // A word that the function moves on, and where the module's is.
     let mut moved = None::<(usize, Box<u64>, u64)>;
     // What the function reads twice, no thread of the module changes meanwhile.
@@ -367,7 +381,7 @@ pub(crate) fn checked(
             | Param::Request { .. }
             | Param::Connection { .. }
             | Param::Server { .. } => {
-                arguments[at] = look(frame, name, at, *param, arguments)?;
+                arguments[at] = look(frame, name, at, *param, arguments, Some(outs))?;
             }
             Param::Command => {
                 if !frame.roots.contains(&Root::Command(value)) {
@@ -405,7 +419,7 @@ pub(crate) fn checked(
                 }
             }
             Param::Object { .. } | Param::Read { .. } => {
-                arguments[at] = look(frame, name, at, *param, arguments)?;
+                arguments[at] = look(frame, name, at, *param, arguments, Some(outs))?;
             }
             Param::Moved => {
                 walled
@@ -419,7 +433,10 @@ pub(crate) fn checked(
                 }
                 moved = Some((at, Box::new(text), value));
             }
-            Param::Out { bytes, .. } if value != 0 => {
+            // The others are `outs` already.
+            Param::Out {
+                bytes, here: true, ..
+            } if value != 0 => {
                 walled
                     .must_write(value, bytes)
                     .map_err(|what| format!("{}: {what}", name))?;
@@ -450,17 +467,6 @@ pub(crate) fn checked(
                     .map_err(|what| format!("{}: {what}", name))?;
                 counted = Some((by, bytes, wide, count));
             }
-            Param::OutObject(_) => {
-                walled
-                    .must_write(value, 8)
-                    .map_err(|what| format!("{}: {what}", name))?;
-                // A function that fails leaves the word alone: what the module has put there is no object.
-                // SAFETY: the module may write there.
-                unsafe {
-                    kept[at] = read(value);
-                    (value as *mut u64).write(0);
-                }
-            }
             Param::Address { null: true } if value == 0 => {}
             Param::Address { .. } => {
                 let copy = crate::addresses::copy(frame, value);
@@ -484,10 +490,10 @@ pub(crate) fn checked(
             }
             Param::Text { null: true } => {}
             Param::Text { .. } => return lacks(name, at, value, "string"),
-            Param::Out { null: false, .. } => {
+            Param::Out { null: false, .. } if value == 0 => {
                 return lacks(name, at, value, "place to write to");
             }
-            Param::Out { .. } | Param::OutBy { .. } => {}
+            Param::Out { .. } | Param::OutObject(_) | Param::OutBy { .. } => {}
             Param::Callback(kind) => {
                 if value == 0 && !kind.may_be_null() {
                     return lacks(name, at, value, "function");
@@ -514,6 +520,7 @@ pub(crate) fn checked(
             call(a, b, c, d, e, f)
         }
     };
+    let result = outs.answer(result);
     if let Some((at, text, to)) = moved {
         arguments[at] = to;
         // SAFETY: the module may write there, as was looked at.
@@ -534,37 +541,33 @@ pub(crate) fn checked(
         passing.end()?;
     }
     for (at, param) in params.iter().enumerate().take(WIDE) {
-        if let Param::OutObject(Kind::Bucket) = *param {
-            // SAFETY: the module may write there, and the core has: a bucket.
-            unsafe {
-                let copy = match read(arguments[at]) {
-                    0 => kept[at],
-                    made => passing.made(made)?,
-                };
-                (arguments[at] as *mut u64).write(copy);
-            }
-        } else if let Param::OutObject(kind) = *param {
-            // SAFETY: the module may write there.
-            let made = unsafe { read(arguments[at]) };
-            if made == 0 {
-                // SAFETY: the module may write there.
-                unsafe { (arguments[at] as *mut u64).write(kept[at]) };
-                continue;
-            }
-            let lasts = match kind {
-                // A socket's own one, which may go with the socket: it is the module's to pass in this request alone.
-                Kind::Address => pool().or_else(|| frame.any_home()),
-                _ => pool(),
-            };
-            walled.know(frame, lasts, made, kind)?;
-            if kind == Kind::Address
-                && let Some(pool) = pool()
-            {
-                // Modules set the port of an address themselves that was made for them.
-                walled.lend(frame, pool, made + ADDRESS_PORT, 4)?;
-            }
+        let Param::OutObject(kind) = *param else {
+            continue;
+        };
+        // A function that fails leaves the word alone: what the module has put there is no object.
+        let made = outs.word(at).unwrap_or(0);
+        if made == 0 {
+            continue;
         }
+        if kind == Kind::Bucket {
+            outs.give(at, passing.made(made)?);
+            continue;
+        }
+        let lasts = match kind {
+            // A socket's own one, which may go with the socket: it is the module's to pass in this request alone.
+            Kind::Address => pool().or_else(|| frame.any_home()),
+            _ => pool(),
+        };
+        walled.know(frame, lasts, made, kind)?;
+        if kind == Kind::Address
+            && let Some(pool) = pool()
+        {
+            // Modules set the port of an address themselves that was made for them.
+            walled.lend(frame, pool, made + ADDRESS_PORT, 4)?;
+        }
+        outs.give(at, made);
     }
+    outs.give_back(frame)?;
     match answer {
         Result_::Plain | Result_::Null => Ok(result),
         Result_::Object(Kind::Bucket) => passing.made(result),

@@ -27,10 +27,11 @@ pub(crate) enum Param {
         kind: Kind,
         null: bool,
     },
-    /// The host writes so many bytes there.
+    /// The host writes so many bytes: to a place of ours until it returns (`outs.rs`), or `here`, in the module's.
     Out {
         bytes: u64,
         null: bool,
+        here: bool,
     },
     /// As many as this argument says, times so many.
     OutBy {
@@ -87,7 +88,7 @@ pub(crate) enum Extent {
     Int(usize),
     /// The same of an `unsigned int`.
     Unsigned(usize),
-    /// As many bytes as the number says that this argument points to.
+    /// As many bytes as the number says that this argument points to, which the host gets in a place of ours.
     At(usize),
     /// Pointers to strings, up to a null pointer.
     Texts,
@@ -413,8 +414,10 @@ pub(crate) fn param(word: &str) -> Param {
         return Param::Read { what, null };
     }
     let bytes = word.trim_end_matches('?').strip_prefix('w');
-    if let Some(bytes) = bytes.and_then(|n| n.parse().ok()) {
-        return Param::Out { bytes, null };
+    let here = bytes.and_then(|bytes| bytes.strip_prefix('!'));
+    if let Some(bytes) = here.or(bytes).and_then(|n| n.parse().ok()) {
+        let here = here.is_some();
+        return Param::Out { bytes, null, here };
     }
     if let Some(kind) = word.strip_prefix('>') {
         return Param::OutObject(kind_of(kind));

@@ -8,6 +8,7 @@
 
 use crate::apr;
 use crate::call::mediate;
+use crate::caught::caught;
 use crate::frame::{Frame, Root};
 use crate::layout::read;
 use crate::rings::{BUCKET, DATA, FREE, LENGTH, START, TYPE, link, write};
@@ -145,7 +146,7 @@ extern "C" fn read_own(real: u64, text: u64, length: u64, block: u64) -> i32 {
     }
     let given = |roots: &mut [Root; 6]| roots[0] = Root::Request(own.r);
     Frame::enter(walled, given, |frame| {
-        let done = fill(own, frame, real, [text, length, block]);
+        let done = caught(|| fill(own, frame, real, [text, length, block]));
         match done {
             Ok(status) if !walled.domain.is_ended() => status,
             Ok(_) => {

@@ -117,7 +117,7 @@ mod tests {
     /// Words whose first letter says something else than a kind.
     fn is_other(word: &str) -> bool {
         let number =
-            |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'".contains(c));
+            |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'!".contains(c));
         ["cmd", "flush", "str", "null", "stopped", "ob"].contains(&word)
             || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-', '#'])
             || word.strip_prefix('w').is_some_and(number)

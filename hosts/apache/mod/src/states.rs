@@ -244,7 +244,7 @@ pub(crate) extern "C" fn ap_copy_scoreboard_worker(to: u64, child: u64, thread: 
         by_row(
             frame,
             NAME,
-            "w736 . .",
+            "w!736 . .",
             Result_::Plain,
             &[to, child, thread],
         )

@@ -1,5 +1,7 @@
 //! Parts of the module that need no server, with their own tests. The module itself is a library for httpd, which no test links.
 
+#[path = "../src/caught.rs"]
+mod caught;
 #[path = "../src/conversions.rs"]
 mod conversions;
 #[path = "../src/few.rs"]

@@ -66,6 +66,8 @@ static int hostile(request_rec *r)
         ap_rputs(before == ap_scoreboard_image->global->running_generation ? "as before" : "changed", r);
         return OK;
     }
+    if (!strncmp(what, "put-", 4))
+        return put(r, what);
     if (!strcmp(what, "raced-first") || !strcmp(what, "raced-second"))
         return raced(r, !strcmp(what, "raced-second"));
     if (!strcmp(what, "table-grown") || !strcmp(what, "hash-grown"))

@@ -42,6 +42,7 @@ void swap_later(void *data);
 void objects(request_rec *r, const char *what);
 /* threads.c */
 int raced(request_rec *r, int me);
+int put(request_rec *r, const char *what);
 int waits(request_rec *r, const char *what);
 int locked(request_rec *r, const char *what);
 /* texts.c */

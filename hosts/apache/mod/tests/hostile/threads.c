@@ -57,6 +57,36 @@ int raced(request_rec *r, int me)
     return OK;
 }
 
+/* One thread has APR make files, and another one writes where APR puts their addresses, which it follows itself. */
+static apr_file_t *volatile put_here;
+static volatile int races;
+
+int put(request_rec *r, const char *what)
+{
+    int n, opened = 0;
+
+    ap_set_content_type(r, "text/plain");
+    if (!strcmp(what, "put-forged")) {
+        for (n = 0; !races && n < 5000; n++)
+            apr_sleep(1000);
+        while (races == 1)
+            put_here = (apr_file_t *)0x4141414141414141;
+        ap_rputs("done", r);
+        return OK;
+    }
+    races = 1;
+    for (n = 0; n < 50000; n++) {
+        apr_pool_t *below;
+
+        apr_pool_create(&below, r->pool);
+        opened += apr_file_open((apr_file_t **)&put_here, "/dev/null", APR_READ, APR_OS_DEFAULT, below) == APR_SUCCESS;
+        apr_pool_destroy(below);
+    }
+    races = 2;
+    ap_rprintf(r, "%d", opened);
+    return OK;
+}
+
 /* What a request has that waits, for those of other threads. */
 static apr_table_t *volatile kept_table;
 apr_pool_t *volatile kept_pool;

@@ -54,7 +54,7 @@ fn reasons() -> BTreeMap<(&'static str, Option<usize>), &'static str> {
 fn is_memory(word: &str) -> bool {
     let behind = |sign: char| {
         word.strip_prefix(sign).is_some_and(|rest| {
-            rest.starts_with(|c: char| c.is_ascii_digit() || "*@iu<-".contains(c))
+            rest.starts_with(|c: char| c.is_ascii_digit() || "*@iu<-!".contains(c))
         })
     };
     behind('\'') || behind('w')
@@ -63,7 +63,34 @@ fn is_memory(word: &str) -> bool {
 /// So many bytes, if a word says how many.
 fn bytes(word: &str) -> Option<u64> {
     let rest = word.strip_prefix(['w', '\''])?;
+    let rest = rest.strip_prefix('!').unwrap_or(rest);
     rest.trim_end_matches('?').parse().ok()
+}
+
+/// Bytes that a function writes in a place of the wall's.
+fn out(word: &str) -> Option<u64> {
+    match word.strip_prefix('w') {
+        Some(rest) => rest.trim_end_matches('?').parse().ok(),
+        None => word.starts_with('>').then_some(8),
+    }
+}
+
+/// Whether all such places of a row have room (`outs.rs`), and each count that bytes are read by lies in one.
+fn fits(words: &[&str]) -> bool {
+    const PLACES: usize = 6;
+    const MOST: u64 = 256;
+    const ROOM: u64 = 48 * 8;
+    let outs = || words.iter().filter_map(|word| out(word));
+    let sum: u64 = outs().map(|bytes| bytes.next_multiple_of(8)).sum();
+    let mut counts = words.iter().filter_map(|word| word.strip_prefix("'@"));
+    let is_out = |at: &str| {
+        let word = at.parse().ok().and_then(|at: usize| words.get(at));
+        word.is_some_and(|word| out(word) == Some(8))
+    };
+    outs().count() <= PLACES
+        && outs().all(|bytes| bytes <= MOST)
+        && sum <= ROOM
+        && counts.all(is_out)
 }
 
 pub(crate) fn each_structure_is_looked_at(place: &Place) {
@@ -85,6 +112,9 @@ pub(crate) fn each_structure_is_looked_at(place: &Place) {
             continue;
         }
         compared += 1;
+        if !fits(&row.words) {
+            faults.push(format!("{name}: no room, or no count"));
+        }
         // A datum that is passed itself is two words.
         let words: usize = shapes.iter().map(Shape::words).sum();
         if words != row.words.len() {

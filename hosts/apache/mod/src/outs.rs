@@ -1,0 +1,148 @@
+//! What functions of the host write for a module: memory of ours until they return. APR's functions follow what they have just
+//! written, and another thread of the module could put something else there meanwhile.
+//!
+//! ```text
+//!   the module's word ──► ours ──► APR makes an object, and follows the word ──► it is known as the module's ──► the module's word
+//! ```
+
+use crate::copied;
+use crate::frame::Frame;
+use crate::interface::Param;
+use crate::slots::WIDE;
+use crate::walled::Answer;
+use std::cell::Cell;
+
+/// So many bytes a place has at most.
+pub(crate) const MOST: u64 = 256;
+/// So many places a call has, and words in all of them.
+pub(crate) const PLACES: usize = 6;
+pub(crate) const WORDS: usize = 48;
+
+/// What an argument points to.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    argument: usize,
+    /// The module's.
+    to: u64,
+    bytes: usize,
+    /// The first word of ours.
+    word: usize,
+    /// Whether the module gets it back.
+    is_given: bool,
+}
+
+/// Places of one call. It is not moved while a function has their addresses.
+pub(crate) struct Outs {
+    words: [Cell<u64>; WORDS],
+    used: usize,
+    places: [Place; PLACES],
+    count: usize,
+}
+
+impl Outs {
+    pub(crate) fn new() -> Outs {
+        Outs {
+            words: [const { Cell::new(0) }; WORDS],
+            used: 0,
+            places: [Place::default(); PLACES],
+            count: 0,
+        }
+    }
+
+    /// Puts a place of ours where an argument points to one of the module's, for each that a function writes.
+    pub(crate) fn take_over(
+        &mut self,
+        frame: &Frame,
+        params: &[Param],
+        arguments: &mut [u64; WIDE],
+    ) -> Answer<()> {
+        for (at, param) in params.iter().enumerate().take(WIDE) {
+            let value = arguments[at];
+            let (bytes, is_object) = match *param {
+                Param::Out {
+                    bytes, here: false, ..
+                } if value != 0 => (bytes, false),
+                Param::OutObject(_) => (8, true),
+                _ => continue,
+            };
+            frame.walled.must_write(value, bytes)?;
+            let word = self.place(at, value, bytes)?;
+            if !is_object {
+                self.fill(word, value, bytes)?;
+            }
+            arguments[at] = self.words[word..].as_ptr() as u64;
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, argument: usize, to: u64, bytes: u64) -> Answer<usize> {
+        let (word, more) = (self.used, bytes.div_ceil(8) as usize);
+        let place = self.places.get_mut(self.count);
+        match place.filter(|_| bytes <= MOST && word + more <= WORDS) {
+            Some(place) => {
+                *place = Place {
+                    argument,
+                    to,
+                    bytes: bytes as usize,
+                    word,
+                    is_given: false,
+                };
+            }
+            None => return Err("more is written than a call has room for".to_owned()),
+        }
+        self.used += more;
+        self.count += 1;
+        Ok(word)
+    }
+
+    /// What the module has there: the function may read it, or write a part of it.
+    fn fill(&mut self, word: usize, from: u64, bytes: u64) -> Answer<()> {
+        self.places[self.count - 1].is_given = true;
+        let words = &self.words[word..word + bytes.div_ceil(8) as usize];
+        let own = words.as_ptr().cast::<u8>().cast_mut();
+        // SAFETY: a cell is its word, and so many bytes of words were taken for the place. Nobody else has their address yet.
+        let own = unsafe { std::slice::from_raw_parts_mut(own, bytes as usize) };
+        copied::bytes(from, own)
+    }
+
+    fn all(&self) -> &[Place] {
+        &self.places[..self.count]
+    }
+
+    /// The word that an argument points to, if it is one of ours.
+    pub(crate) fn word(&self, argument: usize) -> Option<u64> {
+        let place = self.all().iter().find(|place| place.argument == argument)?;
+        self.words.get(place.word).map(Cell::get)
+    }
+
+    /// The module gets this in the place of an object.
+    pub(crate) fn give(&mut self, argument: usize, value: u64) {
+        let count = self.count;
+        let mut places = self.places[..count].iter_mut();
+        if let Some(place) = places.find(|place| place.argument == argument) {
+            place.is_given = true;
+            self.words[place.word].set(value);
+        }
+    }
+
+    /// What a function has answered, which may be one of its places: then it is the module's.
+    pub(crate) fn answer(&self, result: u64) -> u64 {
+        let theirs = self.all().iter().find_map(|place| {
+            let inside = result.wrapping_sub(self.words[place.word..].as_ptr() as u64);
+            (inside < place.bytes as u64).then(|| place.to.wrapping_add(inside))
+        });
+        theirs.unwrap_or(result)
+    }
+
+    /// The call is over.
+    pub(crate) fn give_back(&self, frame: &Frame) -> Answer<()> {
+        for place in self.all().iter().filter(|place| place.is_given) {
+            // Another thread of the module may have given the memory back meanwhile.
+            frame.walled.must_write(place.to, place.bytes as u64)?;
+            let from = self.words[place.word..].as_ptr().cast::<u8>();
+            // SAFETY: the place has so many bytes, and the module may write them.
+            unsafe { (place.to as *mut u8).copy_from_nonoverlapping(from, place.bytes) };
+        }
+        Ok(())
+    }
+}
