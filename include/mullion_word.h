@@ -476,6 +476,7 @@ mullion_word_status mullion_word_instance_end(mullion_word_instance instance);
 #define MULLION_WORD_TIME 12
 #define MULLION_WORD_NO_MEMORY 13    /* there is no memory for the thread's stacks */
 #define MULLION_WORD_UNWIND 14       /* a longjmp to a call that has returned, or that is another one's */
+#define MULLION_WORD_UNCAUGHT 15     /* an exception of C++ that nothing in the call catches: `object` is its text */
 
 /* What ended a call. Texts are empty if there is nothing to say. */
 typedef struct {

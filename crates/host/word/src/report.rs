@@ -87,6 +87,7 @@ fn number(kind: FaultKind) -> i32 {
         FaultKind::Time => 12,
         FaultKind::NoMemory => 13,
         FaultKind::Unwind => 14,
+        FaultKind::Uncaught => 15,
     }
 }
 

@@ -85,6 +85,8 @@ pub const SLOT_LEAVE: u64 = 2;
 pub const SLOT_MARK: u64 = 3;
 /// The slot that puts the control stack back to where it was once, which is in `%rax`, for `longjmp`.
 pub const SLOT_UNWIND: u64 = 4;
+/// The slot that tells in `%rax` which return address lies where `%rax` says, as [`SLOT_MARK`] tells places, for an unwinder.
+pub const SLOT_READ: u64 = 5;
 /// The first slot of an import.
 pub const SLOT_FIRST_IMPORT: u64 = 16;
 /// How many imports a module may have.
@@ -101,6 +103,9 @@ pub const LABEL_NOP: [u8; 7] = [0x0f, 0x1f, 0x80, 0x4d, 0x75, 0x6c, 0x4e];
 pub const TRAP_LABEL: [u8; 3] = [0x0f, 0xb9, 0xc0];
 /// `ud1 %ecx, %eax`: a refused access.
 pub const TRAP_ACCESS: [u8; 3] = [0x0f, 0xb9, 0xc1];
+/// `ud1 %ebx, %eax`: an exception that nobody catches. `%rdi` is its text on the data stack, a multiple of 8; `%rsi` is the
+/// address behind the call that threw it.
+pub const TRAP_UNCAUGHT: [u8; 3] = [0x0f, 0xb9, 0xc3];
 
 /// Owner name of the note, with its zero.
 pub const NOTE_NAME: [u8; 8] = *b"Mullion\0";

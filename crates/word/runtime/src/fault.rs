@@ -18,7 +18,7 @@ use crate::report::{FaultKind, Reached, Report, StackWords, allows};
 use crate::signals::{self, Handler, SIGNALS};
 use crate::thread::{self, Thread};
 use crate::world::world;
-use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL};
+use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL, TRAP_UNCAUGHT};
 use std::io;
 use std::ptr;
 use std::sync::OnceLock;
@@ -136,6 +136,7 @@ unsafe fn classify(
             match bytes {
                 TRAP_ACCESS => FaultKind::Access,
                 TRAP_LABEL => FaultKind::Label,
+                TRAP_UNCAUGHT => FaultKind::Uncaught,
                 [0x0f, 0x0b, _] => FaultKind::Abort,
                 _ => FaultKind::Illegal,
             }
@@ -318,8 +319,11 @@ fn report(
         }
         _ => None,
     };
-    // A trap of the gates is told by the call that led there, a refused access by where it would have gone on.
+    // A trap of the gates is told by the call that led there, a refused access by where it would have gone on, an
+    // exception by where it was thrown, as the module says.
+    let thrown = record.registers[6].wrapping_sub(1);
     let at = match (record.call, &refused) {
+        _ if kind == FaultKind::Uncaught && core.text.contains(&thrown) => thrown,
         (0, Some(refused)) => refused.back.unwrap_or(record.at),
         (0, None) => record.at,
         (call, _) => call,
@@ -363,6 +367,11 @@ fn report(
                 _ => None,
             };
             (object.to_string(), allow)
+        }
+        (FaultKind::Uncaught, _) => {
+            let stack = record.stack.as_ref();
+            let text = stack.map(|stack| stack.text(record.registers[7]));
+            (text.unwrap_or_default(), None)
         }
         _ => refusal.map_or_else(Default::default, |refusal| (refusal.what, refusal.allow)),
     };

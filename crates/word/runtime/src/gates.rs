@@ -186,6 +186,7 @@ unsafe extern "C" {
     pub(crate) fn mullion_word_leave_any();
     pub(crate) fn mullion_word_mark();
     pub(crate) fn mullion_word_unwind();
+    pub(crate) fn mullion_word_read();
     pub(crate) fn mullion_word_refused_trap();
     pub(crate) fn mullion_word_unwind_trap();
     pub(crate) fn mullion_word_ended_trap();

@@ -12,6 +12,8 @@
 #                            behind the return, as a distance; %r10 and %r11 are lost, and nothing else.
 #   mullion_word_unwind      from the slot UNWIND: (%rsp) the module's return address, %rax such a distance. Goes back
 #                            there with the control stack as %rax says; %rcx, %r10 and %r11 are lost.
+#   mullion_word_read        from the slot READ: (%rsp) the module's return address, %rax such a distance. %rax is what lies
+#                            there, or 0 for the return gate; %r10 and %r11 are lost.
 #   in a domain              as in docs/word-form.md: %r14 own number, %r15 data stack, %rsp control stack.
 #
 #   Registers are not cleared on the way: the word wall is about memory, and its modules share their host's addresses.
@@ -47,7 +49,7 @@
 #   newest frame and goes on at mullion_word_faulted. The labels that end in _trap are its own traps.
 
     .text
-    .irp label, fetch, fetch_eight, fetch_bytes, fetch_byte, fetch_end, text, text_gone, gates, enter, leave, leave_any, mark, unwind, refused_trap, unwind_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
+    .irp label, fetch, fetch_eight, fetch_bytes, fetch_byte, fetch_end, text, text_gone, gates, enter, leave, leave_any, mark, unwind, read, refused_trap, unwind_trap, ended_trap, pending_trap, go_on, faulted, invoke, call_host, find_here, gates_end
     .globl  mullion_word_\label
     .hidden mullion_word_\label
     .endr
@@ -480,6 +482,7 @@ mullion_word_unwind:
     jmp     *%r11
     # As the other traps have it: two words, and the return address above them.
 1:  push    %r11
+mullion_word_unwind_refused:
     sub     $16, %rsp
 mullion_word_unwind_trap:
     ud2
@@ -490,6 +493,26 @@ mullion_word_ended_trap:
     ud2
 mullion_word_pending_trap:
     ud2
+
+    # For an unwinder: between here and the return gate of the invocation that runs there is nothing but return addresses
+    # of the domain's own calls, which its module knows. Where the return gate is, that invocation ends: 0.
+    .p2align 4
+mullion_word_read:
+    mov     mullion_word_here@gottpoff(%rip), %r11
+    add     %fs:{LIMIT}(%r11), %rax
+    mov     %fs:{FRAME}(%r11), %r10
+    sub     $8, %r10
+    cmp     %rsp, %rax
+    jb      mullion_word_unwind_refused
+    test    $7, %al
+    jnz     mullion_word_unwind_refused
+    cmp     %r10, %rax
+    jae     1f
+    mov     (%rax), %rax
+    ret
+1:  ja      mullion_word_unwind_refused
+    xor     %eax, %eax
+    ret
 
     # Behind a fault: %rsp is the host's stack, %r12 CALLER, %r13 the frame of the domain that called or 0.
     # The thread is the host's until here, with the frame taken down.

@@ -20,7 +20,9 @@ use crate::tick;
 use crate::wanted::Keep;
 use crate::world::world;
 use mullion_supervisor::{DomainId, Error, GroupId, Permission, Range, Subject, Supervisor};
-use mullion_word_abi::{SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE, SLOT_MARK, SLOT_UNWIND};
+use mullion_word_abi::{
+    SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE, SLOT_MARK, SLOT_READ, SLOT_UNWIND,
+};
 use mullion_word_table::{Code, CodeError, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -526,6 +528,7 @@ fn write_thunks(core: &Core) -> std::io::Result<()> {
         (SLOT_LEAVE, Way::LeaveAny),
         (SLOT_MARK, Way::Mark),
         (SLOT_UNWIND, Way::Unwind),
+        (SLOT_READ, Way::Read),
     ];
     for (slot, way) in first {
         thunks.write(at(slot), &thunks.thunk(at(slot), inner, way))?;
@@ -577,7 +580,7 @@ impl Core {
             put(relocation.at, value.wrapping_add_signed(relocation.addend));
         }
         let imports = SLOT_FIRST_IMPORT..SLOT_FIRST_IMPORT + parts.imports.len() as u64;
-        for slot in (SLOT_ENTER..=SLOT_UNWIND).chain(imports) {
+        for slot in (SLOT_ENTER..=SLOT_READ).chain(imports) {
             put(parts.slots.start + 8 * slot, self.thunks + slot * THUNK);
         }
         match &parts.relro {

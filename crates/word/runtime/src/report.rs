@@ -31,8 +31,10 @@ pub enum FaultKind {
     Time,
     /// There is no memory for the thread's stacks.
     NoMemory,
-    /// A `longjmp` to where the call that runs has never been, or is no longer.
+    /// A `longjmp`, or an exception, to where the call that runs has never been, or is no longer.
     Unwind,
+    /// An exception of C++ that nothing in the call catches. The report's `object` is its text.
+    Uncaught,
 }
 
 /// An address that an instruction of a module has reached for.
@@ -101,6 +103,17 @@ impl StackWords {
             .ok()
             .filter(|at| *at < self.count)?;
         distance.is_multiple_of(8).then(|| self.words[at])
+    }
+
+    /// The text there, up to its zero or the end of what is kept, to be shown: as it may have been forged.
+    pub(crate) fn text(&self, address: u64) -> String {
+        let words = (0..Self::MOST as u64).map_while(|at| self.word(address.checked_add(8 * at)?));
+        let bytes: Vec<u8> = words
+            .flat_map(u64::to_le_bytes)
+            .take_while(|byte| *byte != 0)
+            .collect();
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        String::from_utf8_lossy(&bytes).chars().map(plain).collect()
     }
 }
 

@@ -41,6 +41,7 @@ pub(crate) enum Way {
     Leave,
     Mark,
     Unwind,
+    Read,
 }
 
 pub(crate) struct Thunks {
@@ -64,6 +65,7 @@ impl Thunks {
             gates::mullion_word_leave,
             gates::mullion_word_mark,
             gates::mullion_word_unwind,
+            gates::mullion_word_read,
         ];
         let ways = ways.map(|way| gates::address(way).to_le_bytes());
         file.write_all_at(ways.as_flattened(), 0)?;

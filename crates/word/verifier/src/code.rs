@@ -346,7 +346,11 @@ impl<'a> Pass<'a> {
         self.stats.slots += 1;
         match self.slot(end + i64::from(distance)) {
             Some(
-                abi::SLOT_LEAVE | abi::SLOT_MARK | abi::SLOT_UNWIND | abi::SLOT_FIRST_IMPORT..,
+                abi::SLOT_LEAVE
+                | abi::SLOT_MARK
+                | abi::SLOT_UNWIND
+                | abi::SLOT_READ
+                | abi::SLOT_FIRST_IMPORT..,
             ) => {}
             Some(abi::SLOT_ENTER) => return Err(Rule::SlotEnter),
             _ => return Err(Rule::SlotCall),

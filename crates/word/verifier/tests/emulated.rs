@@ -79,7 +79,7 @@ fn record(out: &mut String, module: &Module, bodies: &[u64], bad: bool) {
     let labels = labels.map(|(at, _)| text.address() + at as u64 + 7);
     let mut entries: Vec<u64> = bodies.to_vec();
     entries.extend(labels.filter(|at| starts.contains(at)));
-    let mut slots: Vec<u64> = (abi::SLOT_ENTER..=abi::SLOT_UNWIND).collect();
+    let mut slots: Vec<u64> = (abi::SLOT_ENTER..=abi::SLOT_READ).collect();
     slots.extend((0..module.imports().len() as u64).map(|at| abi::SLOT_FIRST_IMPORT + at));
     let segments: Vec<String> = module
         .segments()

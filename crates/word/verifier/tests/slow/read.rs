@@ -448,7 +448,7 @@ pub(super) fn read(reader: &Reader, module: &Module) -> Option<Vec<Item>> {
                     .checked_sub(module.slots().start)?;
                 let inside = module.slots().contains(&first.memory_displacement64());
                 (first.memory_base() == Register::RIP && inside && slot % 8 == 0).then_some(())?;
-                ((2..=4).contains(&(slot / 8)) || slot / 8 >= 16).then_some(())?;
+                ((2..=5).contains(&(slot / 8)) || slot / 8 >= 16).then_some(())?;
                 (Kind::Slot, end)
             } else if label {
                 (Kind::Label, end)
