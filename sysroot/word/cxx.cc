@@ -1,20 +1,44 @@
-// What the compiler and its headers expect of a C++ library, for modules of checked code: they have no exceptions, so
-// an error is a trap, which ends the call into the module. Memory is the host's, by malloc.
-#include <cstdarg>
+// What the compiler itself calls (Itanium C++ ABI, 3.3), for modules of checked code. An end by terminate is a trap, which
+// ends the call into the module.
+#include "../cxx/src/exception.h"
+#include "../cxx/src/failure.h"
+
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
-#include <functional>
 #include <new>
+#include <typeinfo>
 #include <bits/functexcept.h>
+
+// A trap (sysroot/word/jumps.s): the run time reads both arguments.
+extern "C" [[noreturn]] void __mullion_uncaught(const char *text, std::uint64_t from);
+
+namespace mullion {
+
+void fail(const char *, const char *) { __builtin_trap(); }
+
+namespace {
+
+// Ends the call. The report has `what`, and the place that `from` is behind (docs/word-form.md, "Traps"): the text
+// lies on the stack, of which the report keeps a part.
+[[noreturn, gnu::noinline]] void end(const char *what, std::uint64_t from)
+{
+	alignas(8) char text[256] = {};
+	for (unsigned at = 0; what[at] && at < sizeof text - 1; at++)
+		text[at] = what[at];
+	__mullion_uncaught(text, from);
+}
+
+} // namespace
+
+} // namespace mullion
 
 extern "C" {
 
-[[noreturn]] void __cxa_pure_virtual() { __builtin_trap(); }
-[[noreturn]] void __cxa_deleted_virtual() { __builtin_trap(); }
-[[noreturn]] void __cxa_throw_bad_array_new_length() { __builtin_trap(); }
-[[noreturn]] void __cxa_bad_cast() { __builtin_trap(); }
-[[noreturn]] void __cxa_bad_typeid() { __builtin_trap(); }
+[[noreturn]] void __cxa_pure_virtual() { mullion::fail("pure virtual function called"); }
+[[noreturn]] void __cxa_deleted_virtual() { mullion::fail("deleted virtual function called"); }
+[[noreturn]] void __cxa_throw_bad_array_new_length() { throw std::bad_array_new_length(); }
+[[noreturn]] void __cxa_bad_cast() { throw std::bad_cast(); }
+[[noreturn]] void __cxa_bad_typeid() { throw std::bad_typeid(); }
 
 // First byte: initialised. Second half: some thread is doing it.
 int __cxa_guard_acquire(std::uint64_t *guard)
@@ -49,72 +73,31 @@ void __cxa_guard_release(std::uint64_t *guard)
 
 namespace std {
 
-const nothrow_t nothrow{};
+namespace {
+terminate_handler handler;
+}
 
-void terminate() noexcept { __builtin_trap(); }
+terminate_handler get_terminate() noexcept { return handler; }
 
-void __throw_bad_exception() { __builtin_trap(); }
-void __throw_bad_alloc() { __builtin_trap(); }
-void __throw_bad_array_new_length() { __builtin_trap(); }
-void __throw_bad_cast() { __builtin_trap(); }
-void __throw_bad_typeid() { __builtin_trap(); }
-void __throw_logic_error(const char *) { __builtin_trap(); }
-void __throw_domain_error(const char *) { __builtin_trap(); }
-void __throw_invalid_argument(const char *) { __builtin_trap(); }
-void __throw_length_error(const char *) { __builtin_trap(); }
-void __throw_out_of_range(const char *) { __builtin_trap(); }
-void __throw_out_of_range_fmt(const char *, ...) { __builtin_trap(); }
-void __throw_runtime_error(const char *) { __builtin_trap(); }
-void __throw_range_error(const char *) { __builtin_trap(); }
-void __throw_overflow_error(const char *) { __builtin_trap(); }
-void __throw_underflow_error(const char *) { __builtin_trap(); }
-void __throw_bad_function_call() { __builtin_trap(); }
+terminate_handler set_terminate(terminate_handler next) noexcept
+{
+	terminate_handler before = handler;
+	handler = next;
+	return before;
+}
+
+void terminate() noexcept
+{
+	if (handler)
+		handler();
+	if (const char *what = mullion::what_is_caught())
+		mullion::end(what, mullion::where_it_was_thrown());
+	mullion::fail("terminate called");
+}
+
+// Of streams, locks and futures, which a module does not have.
 void __throw_ios_failure(const char *) { __builtin_trap(); }
 void __throw_system_error(int) { __builtin_trap(); }
 void __throw_future_error(int) { __builtin_trap(); }
 
 } // namespace std
-
-namespace {
-
-void *allocate(std::size_t size) noexcept { return std::malloc(size ? size : 1); }
-
-void *allocate(std::size_t size, std::align_val_t alignment) noexcept
-{
-	auto unit = std::size_t(alignment);
-	return std::aligned_alloc(unit, (size + unit - 1) & -unit);
-}
-
-void *surely(void *memory)
-{
-	if (!memory)
-		__builtin_trap();
-	return memory;
-}
-
-} // namespace
-
-using std::align_val_t;
-using std::nothrow_t;
-using std::size_t;
-
-void *operator new(size_t size) { return surely(allocate(size)); }
-void *operator new[](size_t size) { return surely(allocate(size)); }
-void *operator new(size_t size, const nothrow_t &) noexcept { return allocate(size); }
-void *operator new[](size_t size, const nothrow_t &) noexcept { return allocate(size); }
-void *operator new(size_t size, align_val_t unit) { return surely(allocate(size, unit)); }
-void *operator new[](size_t size, align_val_t unit) { return surely(allocate(size, unit)); }
-void *operator new(size_t size, align_val_t unit, const nothrow_t &) noexcept { return allocate(size, unit); }
-void *operator new[](size_t size, align_val_t unit, const nothrow_t &) noexcept { return allocate(size, unit); }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete[](void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void *memory, size_t) noexcept { std::free(memory); }
-void operator delete(void *memory, const nothrow_t &) noexcept { std::free(memory); }
-void operator delete[](void *memory, const nothrow_t &) noexcept { std::free(memory); }
-void operator delete(void *memory, align_val_t) noexcept { std::free(memory); }
-void operator delete[](void *memory, align_val_t) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t, align_val_t) noexcept { std::free(memory); }
-void operator delete[](void *memory, size_t, align_val_t) noexcept { std::free(memory); }
-void operator delete(void *memory, align_val_t, const nothrow_t &) noexcept { std::free(memory); }
-void operator delete[](void *memory, align_val_t, const nothrow_t &) noexcept { std::free(memory); }

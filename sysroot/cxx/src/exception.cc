@@ -1,8 +1,10 @@
 // Throwing and catching (Itanium C++ ABI, 2.4 and 2.5), in two phases: the
 // search for a handler changes nothing; then each frame on the way is entered
 // at its landing pad, by a gate of the run time that drops the return addresses
-// of those below and demands that the pad carries a label.
+// of those below and demands that the pad carries a label. Behind the word wall
+// the three functions are the module's own (sysroot/word/jumps.s), over smaller gates.
 #include "exception.h"
+#include "failure.h"
 
 #include <cstdlib>
 #include <exception>
@@ -23,8 +25,15 @@ void *__cxa_begin_catch(void *) noexcept;
 
 namespace {
 
-thread_local Exception *caught;
-thread_local int uncaught;
+// A module is no executable, though the library is compiled as for one.
+#ifdef __mullion_word__
+#define OF_A_MODULE [[gnu::tls_model("initial-exec")]]
+#else
+#define OF_A_MODULE
+#endif
+
+OF_A_MODULE thread_local Exception *caught;
+OF_A_MODULE thread_local int uncaught;
 
 [[noreturn]] void give_up(Exception *exception)
 {
@@ -79,6 +88,34 @@ thread_local int uncaught;
 	}
 }
 
+// For std::bad_alloc, where there is no memory for an exception either.
+struct alignas(16) Spare {
+	char bytes[256];
+};
+enum { SPARES = 16 };
+Spare spares[SPARES];
+unsigned spares_taken;
+
+void *take_spare(std::size_t size)
+{
+	unsigned taken = __atomic_load_n(&spares_taken, __ATOMIC_RELAXED);
+	while (size <= sizeof(Spare) && taken != (1u << SPARES) - 1) {
+		unsigned first = ~taken & (taken + 1);
+		if (__atomic_compare_exchange_n(&spares_taken, &taken, taken | first, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return &spares[__builtin_ctz(first)];
+	}
+	return nullptr;
+}
+
+void release(void *memory)
+{
+	std::size_t number = (reinterpret_cast<std::uintptr_t>(memory) - reinterpret_cast<std::uintptr_t>(spares)) / sizeof(Spare);
+	if (number < SPARES)
+		__atomic_and_fetch(&spares_taken, ~(1u << number), __ATOMIC_RELEASE);
+	else
+		std::free(memory);
+}
+
 // One user of the object less.
 void leave(Exception *owner)
 {
@@ -86,7 +123,7 @@ void leave(Exception *owner)
 		return;
 	if (owner->destroy)
 		owner->destroy(owner->object());
-	std::free(owner);
+	release(owner);
 }
 
 } // namespace
@@ -96,6 +133,8 @@ extern "C" {
 void *__cxa_allocate_exception(std::size_t size) noexcept
 {
 	void *memory = std::malloc(sizeof(Exception) + size);
+	if (!memory)
+		memory = take_spare(sizeof(Exception) + size);
 	if (!memory)
 		std::terminate();
 	__builtin_memset(memory, 0, sizeof(Exception));
@@ -111,7 +150,7 @@ __cxxabiv1::__cxa_refcounted_exception *__cxxabiv1::__cxa_init_primary_exception
 	return reinterpret_cast<__cxa_refcounted_exception *>(exception);
 }
 
-void __cxa_free_exception(void *object) noexcept { std::free(static_cast<Exception *>(object) - 1); }
+void __cxa_free_exception(void *object) noexcept { release(static_cast<Exception *>(object) - 1); }
 
 [[noreturn]] void __cxa_throw(void *object, std::type_info *type, void (*destroy)(void *))
 {
@@ -119,6 +158,9 @@ void __cxa_free_exception(void *object) noexcept { std::free(static_cast<Excepti
 	exception->type = type;
 	exception->destroy = destroy;
 	exception->users = 1;
+#ifdef __mullion_word__
+	exception->thrown = __mullion_control_read(1);
+#endif
 	uncaught++;
 	raise(exception, true);
 }
@@ -156,7 +198,7 @@ void __cxa_end_catch()
 	caught = exception->outer;
 	Exception *owner = exception->owner;
 	if (owner)
-		std::free(exception);
+		release(exception);
 	leave(owner ? owner : exception);
 }
 
@@ -185,7 +227,7 @@ std::type_info *__cxa_current_exception_type() { return caught ? const_cast<std:
 }
 
 // Named by the tables; `raise` reads them itself.
-int __gxx_personality_v0() { std::abort(); }
+int __gxx_personality_v0() { mullion::fail("a personality routine was called"); }
 
 } // extern "C"
 
@@ -200,6 +242,11 @@ const char *mullion::what_is_caught()
 	if (typeid(std::exception).__do_catch(caught->type, &object, 1))
 		return static_cast<std::exception *>(object)->what();
 	return caught->type->name();
+}
+
+std::uint64_t mullion::where_it_was_thrown()
+{
+	return !caught ? 0 : caught->owner ? caught->owner->thrown : caught->thrown;
 }
 
 namespace std {

@@ -27,6 +27,8 @@ struct alignas(16) Exception {
 	Exception *owner;
 	// Of the one that has the object: throws, and values of std::exception_ptr, that are not done with it.
 	int users;
+	// Behind the `throw`, for reports of the word wall; 0 in windows.
+	std::uint64_t thrown;
 
 	void *object() { return owner ? owner->object() : this + 1; }
 };
@@ -42,6 +44,8 @@ struct Landing {
 // What a report says of the exception that is caught: its text, or its type's
 // name; null if there is none.
 const char *what_is_caught();
+// Where it was thrown, behind the word wall; 0 if that is not known.
+std::uint64_t where_it_was_thrown();
 
 // Reads the frame's table.
 Landing landing(const Frame &frame, Exception &exception);

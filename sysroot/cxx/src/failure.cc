@@ -1,27 +1,11 @@
-// Errors of the C++ library: exceptions; a message and abort where there is nothing to throw.
-#include "failure.h"
-
+// Errors of the C++ library: exceptions.
 #include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
+#include <cstddef>
 #include <functional>
 #include <new>
 #include <stdexcept>
 #include <typeinfo>
 #include <bits/functexcept.h>
-
-namespace mullion {
-
-void fail(const char *what, const char *detail)
-{
-	if (detail)
-		std::fprintf(stderr, "%s: %s\n", what, detail);
-	else
-		std::fprintf(stderr, "%s\n", what);
-	std::abort();
-}
-
-} // namespace mullion
 
 namespace std {
 
@@ -41,14 +25,34 @@ void __throw_overflow_error(const char *s) { throw overflow_error(s); }
 void __throw_underflow_error(const char *s) { throw underflow_error(s); }
 void __throw_bad_function_call() { throw bad_function_call(); }
 
-// The formats are libstdc++'s: "%s: __pos (which is %zu) > this->size() (which is %zu)".
+// The formats are libstdc++'s: "%s: __pos (which is %zu) > this->size() (which is %zu)". Nothing else is in them.
 void __throw_out_of_range_fmt(const char *format, ...)
 {
 	char text[256];
+	char *at = text, *const end = text + sizeof text - 1;
 	va_list arguments;
 	va_start(arguments, format);
-	std::vsnprintf(text, sizeof text, format, arguments);
+	for (; *format && at < end; format++) {
+		if (format[0] == '%' && format[1] == 's') {
+			for (const char *from = va_arg(arguments, const char *); *from && at < end; from++)
+				*at++ = *from;
+			format += 1;
+		} else if (format[0] == '%' && format[1] == 'z' && format[2] == 'u') {
+			char digits[20];
+			unsigned count = 0;
+			size_t number = va_arg(arguments, size_t);
+			do
+				digits[count++] = char('0' + number % 10);
+			while (number /= 10);
+			while (count && at < end)
+				*at++ = digits[--count];
+			format += 2;
+		} else {
+			*at++ = *format;
+		}
+	}
 	va_end(arguments);
+	*at = 0;
 	throw out_of_range(text);
 }
 

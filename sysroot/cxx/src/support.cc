@@ -4,11 +4,26 @@
 #include "failure.h"
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <pthread.h>
 #include <sched.h>
 #include <typeinfo>
+
+namespace mullion {
+
+void fail(const char *what, const char *detail)
+{
+	if (detail)
+		std::fprintf(stderr, "%s: %s\n", what, detail);
+	else
+		std::fprintf(stderr, "%s\n", what);
+	std::abort();
+}
+
+} // namespace mullion
 
 extern "C" {
 

@@ -73,7 +73,6 @@ pub(crate) const CODE: &[&str] = &[
     "-fno-stack-protector",
     "-fno-stack-clash-protection",
     "-fcf-protection=none",
-    "-fno-exceptions",
     "-fno-ipa-ra",
     "-masm=att",
     "-fno-lto",

@@ -67,13 +67,6 @@ pub struct Compiled {
     pub origin: Option<Origin>,
 }
 
-/// Whether the last option that says anything of exceptions asks for them.
-fn wants_exceptions(arguments: &Arguments) -> bool {
-    let mut options = arguments.forwarded.iter().rev();
-    let said = options.find(|option| *option == "-fexceptions" || *option == "-fno-exceptions");
-    said.is_some_and(|option| option == "-fexceptions")
-}
-
 /// Does what `mullion cc` or `mullion c++` was asked for.
 ///
 /// # Errors
@@ -88,13 +81,6 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
         return Ok(Compiled {
             code: 0,
             origin: None,
-        });
-    }
-    let is_word = matches!(arguments.wall, Wall::Word(_));
-    if is_word && language == Language::Cxx && wants_exceptions(arguments) {
-        return Err(DriverError::Refused {
-            option: "-fexceptions".into(),
-            reason: "there are no exceptions behind the word wall, whose return addresses no module may read; leave the option out",
         });
     }
     let mut gcc = Command::new(match language {

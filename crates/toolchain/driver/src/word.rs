@@ -19,7 +19,7 @@ use std::process::{Command, ExitCode};
 /// How the heap of a module calls the host's functions whose names it has itself.
 const OF_HOST: &str = "__mullion_host_";
 
-/// What `sysroot/word/jumps.s` has: they are never imported, because no function of the host could do it.
+/// What `sysroot/word/jumps.s` has, for exceptions, too: they are never imported, because no function of the host could do it.
 const JUMPS: &[&str] = &[
     "setjmp",
     "_setjmp",
@@ -29,6 +29,10 @@ const JUMPS: &[&str] = &[
     "_longjmp",
     "siglongjmp",
     "__longjmp_chk",
+    "__mullion_setjmp",
+    "__mullion_control_read",
+    "__mullion_control_unwind",
+    "__mullion_uncaught",
 ];
 
 /// The linker's command line in, a module out, whole or not at all.

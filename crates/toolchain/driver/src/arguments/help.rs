@@ -57,9 +57,9 @@ by autoconf start what they build and have it write a file:
 
   MULLION_RUN=\"--dir .::/\" CC=\"mullion cc\" ./configure && make
 
-Not possible behind the word wall: exceptions (c++ refuses -fexceptions), -static,
-names of imported functions of more than 63 bytes. configure takes it for a
-cross compiler (--host), since a module is no program.
+Not possible behind the word wall: -static, names of imported functions of more
+than 63 bytes, exceptions that leave a function of the module which the host calls.
+configure takes it for a cross compiler (--host), since a module is no program.
 
 -shared makes an object that later links take into the image, as a whole, where they
 name it. -fsanitize=undefined traps.

@@ -70,13 +70,23 @@ pub(super) fn options(overlay: &Path, headers: &[PathBuf]) -> Vec<OsString> {
 
 /// What modules of checked code have, too, with `sysroot/word/cxx.cc` in the place of the rest.
 const WORD: &[&str] = &[
-    "chrono", "errors", "hash", "list", "string", "tree", "types",
+    "chrono",
+    "errors",
+    "exception",
+    "failure",
+    "hash",
+    "landing",
+    "list",
+    "memory",
+    "string",
+    "tree",
+    "types",
+    "unwind",
 ];
 
-/// The same, without exceptions.
 fn word(name: &str, source: PathBuf, options: &[OsString]) -> Unit {
     let mut options = options.to_vec();
-    options.push("-fno-exceptions".into());
+    options.push("-D__mullion_word__=1".into());
     Unit {
         product: super::pure::PRODUCT,
         name: format!("cxx-{name}"),

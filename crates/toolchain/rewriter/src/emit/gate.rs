@@ -15,7 +15,13 @@ use std::fmt::Write;
 const SLOTS: &str = "__mullion_slots";
 
 /// Those of the functions that return twice that modules of checked code have (`sysroot/word/jumps.s`).
-const MARKS: &[&str] = &["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"];
+const MARKS: &[&str] = &[
+    "setjmp",
+    "_setjmp",
+    "sigsetjmp",
+    "__sigsetjmp",
+    "__mullion_setjmp",
+];
 
 /// Where an indirect branch may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
