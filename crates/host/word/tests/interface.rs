@@ -12,7 +12,7 @@ use mullion_mmp::machine::Machine;
 use mullion_mmp::recorder::ADDRESS_BITS;
 use mullion_mmp::trace::TraceReader;
 use mullion_mmp::trace::event::TraceEvent;
-use mullion_word::runtime::{Domain, Effect, FunctionPolicy, Host, Note, Policy, Size};
+use mullion_word::runtime::{Domain, Effect, FaultKind, FunctionPolicy, Host, Note, Policy, Size};
 use mullion_word_policy::{File, Interface, Learned};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
             what_is_learnt_names_types(&module, &LEARNT);
             members_are_named_at_other_levels(directory.path());
             members_are_named_in_cpp(directory.path());
-            exceptions_are_refused_in_one_line();
+            exceptions_are_told_by_line(directory.path());
             gdb_names_functions_and_lines_of_a_module(directory.path(), &module);
             the_example_in_c_is_content(directory.path(), &module);
             grants_from_c_allocate_nothing(directory.path(), &module);
@@ -331,29 +331,29 @@ fn members_are_named_in_cpp(directory: &Path) {
     assert_eq!(shape, [0; 3], "it was refused");
 }
 
-/// gcc says where code throws that it wants `-fexceptions`. Whoever gives it then reads why there are none.
-fn exceptions_are_refused_in_one_line() {
-    let compiled = |language, options: &[&str]| {
-        let mut line: Vec<OsString> = vec!["--wall=word".into(), "-fsyntax-only".into()];
-        line.extend(options.iter().map(OsString::from));
-        line.push(example("module.c").into());
-        let arguments = Arguments::parse(&line).expect("a good command line");
-        compile(language, &arguments).map(|compiled| compiled.code)
-    };
-    let refused = compiled(Language::Cxx, &["-fexceptions"]).expect_err("there are none");
-    let said = refused.to_string();
-    assert!(
-        said.starts_with("-fexceptions: there are no exceptions"),
-        "{said}"
-    );
-    assert!(!said.contains('\n'), "{said}");
-    // C does not throw, and who takes it back does not ask for it.
-    assert_eq!(
-        compiled(Language::C, &["-fexceptions"]).expect("content"),
-        0
-    );
-    let taken_back = ["-x", "c", "-fexceptions", "-fno-exceptions"];
-    assert_eq!(compiled(Language::Cxx, &taken_back).expect("content"), 0);
+/// What nothing in the call catches is told by its text, and by the line that threw it.
+fn exceptions_are_told_by_line(directory: &Path) {
+    let (source, module) = (directory.join("far.cc"), directory.join("far.so"));
+    let text = "#include <stdexcept>
+        __attribute__((noinline)) static int deep(int n) {
+            if (n > 2)
+                throw std::out_of_range(\"too far\");
+            return n;
+        }
+        extern \"C\" int far(int n) { return deep(n) + 1; }\n";
+    std::fs::write(&source, text).expect("a file");
+    build(Language::Cxx, "-O1", &source, &module);
+    let module = mullion_word::read(&module).expect("a module");
+    let host = Host::new().expect("Linux, with address space");
+    let domain = host.load(&module, Policy::new().allocators());
+    let domain = domain.expect("a domain");
+    let far: extern "C" fn(i32) -> i32 = function(&domain, "far");
+    assert_eq!((far(2), far(3)), (3, 0));
+    let report = domain.take_report().expect("a report");
+    assert_eq!(report.kind, FaultKind::Uncaught, "{report}");
+    assert_eq!(report.object, "too far", "{report}");
+    let line = report.line.clone().unwrap_or_default();
+    assert!(line.ends_with("far.cc:4"), "{report}");
 }
 
 /// At `-O1`. One check serves both members, and is told by its first byte.
