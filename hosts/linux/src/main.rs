@@ -24,7 +24,7 @@ Usage: linux-walls kernel [--if-possible]
        linux-walls draft MODULE
        linux-walls types MODULE...
        linux-walls disk [BOOTS]
-       linux-walls report [RUNS]
+       linux-walls report [RUNS [ROW]...]
        linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
                        [--script FILE] [--disk FILE]... [--map FILE] [--trace FILE] MODULE...
        linux-walls search [--module NAME] [--calls N] [--seeds N] [--from SEED]
@@ -40,7 +40,7 @@ these modules trust: hosts/linux/kernel.types.
 disk boots with a compressing RAM disk, by turns with plain and with walled compressors,
 and prints the best times of BOOTS boots each (5).
 report runs workloads on ext2 and over veth, with the host's programs, in the plain kernel and behind the wall
-by turns, and prints the least processor time of RUNS runs each (3).
+by turns, and prints the median processor time of RUNS runs each (5). With ROW it runs those alone whose names begin so.
 run boots, loads these modules and those that they need, walled if there is a policy, runs
 the script (hosts/linux/init/init.c has its words), and prints what the console shows.
 With --map it writes who may touch which memory at the end, for `mullion map`; with --trace all that
@@ -82,9 +82,9 @@ fn main() -> ExitCode {
             Ok(wanted) => modules(&wanted),
             Err(what) => return misused(&what),
         },
-        ["report"] => measure(3).map(|()| true),
-        ["report", runs] => match runs.parse() {
-            Ok(runs) => measure(runs).map(|()| true),
+        ["report"] => measure(5, &[]).map(|()| true),
+        ["report", runs, rows @ ..] => match runs.parse() {
+            Ok(runs) => measure(runs, rows).map(|()| true),
             Err(_) => return misused("how many runs?"),
         },
         ["draft", name] => first_policy(&name.replace('-', "_")).map(|()| true),
@@ -212,7 +212,7 @@ fn first_policy(name: &str) -> Result<(), Setup> {
 }
 
 /// Workloads on ext2, plain and walled by turns.
-fn measure(runs: u32) -> Result<(), Setup> {
+fn measure(runs: u32, rows: &[&str]) -> Result<(), Setup> {
     let built = Built::cached()?;
     let built =
         built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
@@ -220,7 +220,7 @@ fn measure(runs: u32) -> Result<(), Setup> {
     let machine = Machine::new(&built, &folder, &Machine::own_policies())?;
     // A reader that has gone does not change what is measured.
     let mut tell = |text: &str| drop(say(text));
-    report(&machine, &library()?, &folder, runs, &mut tell)
+    report(&machine, &library()?, &folder, (runs, rows), &mut tell)
 }
 
 /// What the headers say of functions that these policies trust.

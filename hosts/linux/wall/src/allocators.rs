@@ -465,8 +465,8 @@ enum How {
     AddsDisk,
 }
 
-fn mediate(how: How, name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
-    costs::calls();
+fn mediate(how: How, name: &'static str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    costs::calls(name);
     match how {
         How::Gives => gives(real, arguments),
         How::Frees(at) => frees(name, real, at, arguments),

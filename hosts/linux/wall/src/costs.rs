@@ -18,8 +18,11 @@ use std::sync::{Mutex, PoisonError};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Calls by modules, by the numbers of their domains.
-static CALLS: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
+/// Calls by modules, by the numbers of their domains and the functions.
+static CALLS: Mutex<BTreeMap<(u32, &str), u64>> = Mutex::new(BTreeMap::new());
+
+/// Of so many functions a line says how often each was called.
+const SHOWN: usize = 24;
 
 /// Before the first module is loaded.
 pub(crate) fn begin(folder: &Path) {
@@ -32,10 +35,10 @@ pub(crate) fn asked() -> bool {
 }
 
 /// A module has called a function that is not its own.
-pub(crate) fn calls() {
+pub(crate) fn calls(function: &'static str) {
     if let Some(domain) = asked().then(caller).flatten() {
         let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
-        *calls.entry(domain.id().get()).or_default() += 1;
+        *calls.entry((domain.id().get(), function)).or_default() += 1;
     }
 }
 
@@ -52,16 +55,35 @@ pub(crate) fn lines(wall: &Wall) -> Result<Vec<String>, String> {
     let heap = unsafe { libc::mallinfo2() };
     let heap = (heap.uordblks + heap.hblkhd) / 1024;
     let calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let of = |(id, count): (&u32, &u64)| {
-        let name = crate::live::name(*id)?;
-        Some(format!("costs: {name} has made {count} calls"))
-    };
-    let memory = format!("costs: {table} KiB of the table, {heap} KiB of the library");
-    Ok(calls
-        .iter()
-        .filter_map(of)
-        .chain(std::iter::once(memory))
-        .collect())
+    let mut lines = Vec::new();
+    for (id, functions) in by_module(&calls) {
+        let Some(name) = crate::live::name(id) else {
+            continue;
+        };
+        let count: u64 = functions.iter().map(|(_, count)| count).sum();
+        lines.push(format!("costs: {name} has made {count} calls"));
+        let shown = functions.iter().take(SHOWN);
+        let shown: Vec<String> = shown.map(|(of, count)| format!("{of} {count}")).collect();
+        lines.push(format!("costs: of {name}: {}", shown.join(", ")));
+    }
+    lines.push(format!(
+        "costs: {table} KiB of the table, {heap} KiB of the library"
+    ));
+    Ok(lines)
+}
+
+/// What each module has called, the function first that it has called most often.
+fn by_module(
+    calls: &BTreeMap<(u32, &'static str), u64>,
+) -> BTreeMap<u32, Vec<(&'static str, u64)>> {
+    let mut all: BTreeMap<u32, Vec<(&str, u64)>> = BTreeMap::new();
+    for ((id, function), count) in calls {
+        all.entry(*id).or_default().push((function, *count));
+    }
+    for functions in all.values_mut() {
+        functions.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    }
+    all
 }
 
 /// What is resident of mappings that have some of these addresses, in KiB, as the system lists it.
@@ -83,6 +105,13 @@ fn resident(maps: &str, of: std::ops::Range<u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_function_that_is_called_most_comes_first() {
+        let calls = [((1, "a"), 2), ((1, "b"), 5), ((2, "a"), 1)].into();
+        let wanted = [(1, vec![("b", 5), ("a", 2)]), (2, vec![("a", 1)])];
+        assert_eq!(by_module(&calls), wanted.into());
+    }
 
     #[test]
     fn memory_is_that_of_the_addresses_alone() {

@@ -222,8 +222,8 @@ extern "C" fn mediator<const N: usize>(
     CALLS.fetch_add(1, Ordering::Relaxed);
     let place = &PLACES[N];
     let arguments = [a, b, c, d, e, f];
-    if place.rule.get().is_some_and(|rule| rule.counts) {
-        costs::calls();
+    if let Some(rule) = place.rule.get().filter(|rule| rule.counts) {
+        costs::calls(&rule.name);
     }
     if let (Some(rule), Some(domain)) = (place.rule.get(), caller()) {
         let wrong = |(at, (is, may_be_null)): (usize, &(Type, bool))| {
