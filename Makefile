@@ -71,7 +71,7 @@ linux:            ## User-Mode Linux for hosts/linux, once, into the cache (12 m
 	@cargo build --quiet --release -p mullion-linux
 	@target/release/linux-walls kernel --if-possible
 
-linux-report:     ## workloads on ext2 and over veth in User-Mode Linux, plain and walled by turns (15 minutes of a processor)
+linux-report:     ## workloads on ext2 and over veth in User-Mode Linux, plain and walled by turns (some 25 minutes of a processor)
 	@cargo build --quiet --release -p mullion-linux -p mullion-linux-wall
 	@target/release/linux-walls report
 

@@ -319,3 +319,16 @@ fn sql() -> String {
     );
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_a_time_that_was_measured() {
+        let times = |all: &[u64]| all.iter().copied().map(Duration::from_secs).collect();
+        assert_eq!(median(times(&[9, 1, 4])), Duration::from_secs(4));
+        assert_eq!(median(times(&[9, 1, 4, 5])), Duration::from_secs(4));
+        assert_eq!(median(Vec::new()), Duration::ZERO);
+    }
+}

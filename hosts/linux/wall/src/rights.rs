@@ -14,7 +14,7 @@ use mullion_word::runtime::{Domain, Granted, Host};
 use mullion_word_policy::File;
 use mullion_word_table::Access;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a policy says of kinds.
@@ -82,11 +82,27 @@ fn is_of_task(kind: &str) -> bool {
 /// What was granted of an object: to which module, and whether to write.
 struct Grants {
     bytes: u64,
+    kind: String,
     /// The module that has allocated it for itself: it goes back when that is ended.
     owner: Option<u32>,
     all: Vec<(u32, bool, Granted)>,
     /// Parts that a module may write, which may not write all of it: from where to where.
     parts: Vec<(u32, u64, u64)>,
+    /// Modules whose policies name the kind, and which have handed the object to the kernel: they are granted it when they ask.
+    named: Vec<u32>,
+}
+
+impl Grants {
+    fn of(object: &Object) -> Grants {
+        Grants {
+            bytes: object.bytes,
+            kind: object.kind.clone(),
+            owner: None,
+            all: Vec::new(),
+            parts: Vec::new(),
+            named: Vec::new(),
+        }
+    }
 }
 
 /// By the address where the object begins.
@@ -109,12 +125,9 @@ fn grant(host: Host, kernel: Kernel, domain: &Domain, object: &Object, write: bo
     kernel.grants(object);
     GIVEN.fetch_add(1, Ordering::Relaxed);
     let mut objects = objects();
-    let grants = objects.entry(object.start).or_insert_with(|| Grants {
-        bytes: object.bytes,
-        owner: None,
-        all: Vec::new(),
-        parts: Vec::new(),
-    });
+    let grants = objects
+        .entry(object.start)
+        .or_insert_with(|| Grants::of(object));
     grants.bytes = grants.bytes.max(object.bytes);
     grants.all.push((domain.id().get(), write, granted));
     true
@@ -190,12 +203,9 @@ pub(crate) fn has_pieces(
     kernel.grants(object);
     GIVEN.fetch_add(rights.len(), Ordering::Relaxed);
     let mut objects = objects();
-    let grants = objects.entry(object.start).or_insert_with(|| Grants {
-        bytes: object.bytes,
-        owner: None,
-        all: Vec::new(),
-        parts: Vec::new(),
-    });
+    let grants = objects
+        .entry(object.start)
+        .or_insert_with(|| Grants::of(object));
     grants.all.extend(rights);
     let written = pieces.iter().filter(|(_, _, write)| *write);
     let part = |(start, end, _): &(u64, u64, bool)| (domain.id().get(), *start, *end);
@@ -220,6 +230,72 @@ fn kinds() -> MutexGuard<'static, BTreeMap<u32, Kinds>> {
 /// What the policy of a module says.
 pub(crate) fn has_kinds(domain: &Domain, of: &Kinds) {
     kinds().insert(domain.id().get(), of.clone());
+}
+
+/// Answers of [`has_such`], and the edition of [`OBJECTS`] for which each is true: what is asked again is found by its address.
+static LATEST: Mutex<[Latest; 512]> = Mutex::new([(0, 0, 0, ""); 512]);
+
+/// The edition, the module, the address, and what names the type.
+type Latest = (u64, u32, u64, &'static str);
+
+/// It changes when something is taken out of [`OBJECTS`].
+static EDITION: AtomicU64 = AtomicU64::new(1);
+
+fn of_latest(domain: &Domain, (address, kind): (u64, &'static str)) -> (usize, Latest) {
+    // Objects lie at multiples of some hundred bytes.
+    let place = (address >> 3 ^ address >> 12) as usize % 512;
+    let edition = EDITION.load(Ordering::Relaxed);
+    (place, (edition, domain.id().get(), address, kind))
+}
+
+/// Whether [`has_such`] has said so of this, and no object was freed since.
+pub(crate) fn is_latest(domain: &Domain, what: (u64, &'static str)) -> bool {
+    let (place, wanted) = of_latest(domain, what);
+    LATEST.lock().unwrap_or_else(PoisonError::into_inner)[place] == wanted
+}
+
+pub(crate) fn latest(domain: &Domain, what: (u64, &'static str)) {
+    let (place, found) = of_latest(domain, what);
+    LATEST.lock().unwrap_or_else(PoisonError::into_inner)[place] = found;
+}
+
+/// Whether the module has an object there which is such a one: where it begins, and its kind. The kernel tells when objects are
+/// freed of which something was granted, so nobody has to ask it what lies there.
+pub(crate) fn has_such(
+    domain: &Domain,
+    address: u64,
+    is_it: impl FnOnce(u64, &str) -> bool,
+) -> bool {
+    let id = domain.id().get();
+    let objects = objects();
+    let Some((start, grants)) = objects.range(..=address).next_back() else {
+        return false;
+    };
+    let has_it = || grants.all.iter().any(|(of, _, _)| *of == id) || grants.named.contains(&id);
+    address - start < grants.bytes
+        && !is_frame(&grants.kind)
+        && has_it()
+        && is_it(*start, &grants.kind)
+}
+
+/// A page may come to belong to another file, and the kernel frees nothing: of its structure the kernel is asked each time.
+fn is_frame(kind: &str) -> bool {
+    kind.starts_with("frame")
+}
+
+/// The kernel is asked no more whether the module may have the object, until it is freed.
+pub(crate) fn is_named(kernel: Kernel, domain: &Domain, object: &Object) {
+    if is_frame(&object.kind) {
+        return;
+    }
+    kernel.grants(object);
+    let mut objects = objects();
+    let grants = objects.entry(object.start);
+    let grants = grants.or_insert_with(|| Grants::of(object));
+    let id = domain.id().get();
+    if !grants.named.contains(&id) {
+        grants.named.push(id);
+    }
 }
 
 /// Whether the module was granted the object, or is granted it when it asks.
@@ -366,6 +442,7 @@ pub(crate) fn may_write(domain: &Domain, address: u64) -> bool {
 /// A module has ended, and what it was granted is not kept for it.
 pub(crate) fn ended(domain: &Domain) {
     let id = domain.id().get();
+    EDITION.fetch_add(1, Ordering::Relaxed);
     let mut gone = Vec::new();
     objects().retain(|_, grants| {
         let (own, others) = std::mem::take(&mut grants.all)
@@ -394,6 +471,9 @@ pub(crate) fn freed(start: u64, bytes: u64) {
         let reaches = before.filter(|(at, grants)| **at + grants.bytes > start);
         let first = reaches.map_or(start, |(at, _)| *at);
         let keys: Vec<u64> = objects.range(first..end).map(|(at, _)| *at).collect();
+        if !keys.is_empty() {
+            EDITION.fetch_add(1, Ordering::Relaxed);
+        }
         let grants = keys.iter().filter_map(|at| objects.remove(at));
         let all = grants.flat_map(|grants| grants.all);
         all.map(|(_, _, granted)| granted).collect()

@@ -118,25 +118,46 @@ impl Type {
             Type::Device => is_device(domain, pointer),
             Type::Disk => journal::holds(domain, Thing::Disk, pointer),
             Type::Queue => disks::is_queue(domain, pointer),
-            Type::Inode | Type::Mapping => {
-                let object = WALL.get().and_then(|wall| wall.kernel.object(pointer));
-                object.is_some_and(|object| {
-                    let is_inode = object.kind.ends_with("inode_cache")
-                        || rights::is_own_kind(domain, &object.kind);
-                    let is_disk = matches!(self, Type::Mapping) && object.kind == "bdev_cache";
-                    (is_inode || is_disk) && rights::may_have(domain, &object)
-                })
-            }
-            Type::Object(kind) | Type::Within(kind) => {
-                let object = WALL.get().and_then(|wall| wall.kernel.object(pointer));
-                object.is_some_and(|object| {
-                    let starts = matches!(self, Type::Within(_)) || object.start == pointer;
-                    let is_it = object.kind.starts_with(kind) || object.kind.ends_with(kind);
-                    starts && is_it && rights::may_have(domain, &object)
-                })
-            }
+            Type::Inode => has(domain, (pointer, "inode"), |_, kind| {
+                kind.ends_with("inode_cache") || rights::is_own_kind(domain, kind)
+            }),
+            Type::Mapping => has(domain, (pointer, "mapping"), |_, kind| {
+                let is_inode = kind.ends_with("inode_cache");
+                is_inode || kind == "bdev_cache" || rights::is_own_kind(domain, kind)
+            }),
+            Type::Object(wanted) => has(domain, (pointer, wanted), |start, kind| {
+                start == pointer && (kind.starts_with(wanted) || kind.ends_with(wanted))
+            }),
+            // Nothing is both of this type and of the one above.
+            Type::Within(wanted) => has(domain, (pointer, wanted), |_, kind| {
+                kind.starts_with(wanted) || kind.ends_with(wanted)
+            }),
         }
     }
+}
+
+/// Whether the module has an object there, or is granted it when it asks, and it is such a one: where it begins, and its kind. `what`
+/// is where, and which type asks.
+fn has(domain: &Domain, what: (u64, &'static str), is_it: impl Fn(u64, &str) -> bool) -> bool {
+    let pointer = what.0;
+    if rights::is_latest(domain, what) {
+        return true;
+    }
+    if rights::has_such(domain, pointer, &is_it) {
+        rights::latest(domain, what);
+        return true;
+    }
+    let Some(wall) = WALL.get() else {
+        return false;
+    };
+    let object = wall.kernel.object(pointer);
+    let may =
+        |object: &Object| is_it(object.start, &object.kind) && rights::may_have(domain, object);
+    let Some(object) = object.filter(may) else {
+        return false;
+    };
+    rights::is_named(wall.kernel, domain, &object);
+    true
 }
 
 /// A device that the module has made, or that is registered for it. The kernel has a new one set up in a call of the module's, to
