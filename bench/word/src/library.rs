@@ -1,6 +1,6 @@
 //! What a program may call of the C library. What only computes is part of its module already.
 
-use mullion_word_runtime::Effect::{Callback, Frees, Gives, In, Moves, Out};
+use mullion_word_runtime::Effect::{Callback, Frees, Gives, In, Into, Moves, Out};
 use mullion_word_runtime::Size::{Argument, Bytes, Product, Text};
 use mullion_word_runtime::{Effect, FunctionPolicy, Policy};
 use std::ffi::{CStr, CString, c_int};
@@ -51,15 +51,15 @@ const FUNCTIONS: &[(&str, &[Effect], u8)] = &[
     ("time", &[Out(0, Bytes(8))], 0),
     ("rand", &[], 0),
     ("srand", &[], 0),
-    ("strtol", &[In(0, Text), Out(1, Bytes(8))], 0),
-    ("strtoul", &[In(0, Text), Out(1, Bytes(8))], 0),
-    ("strtoll", &[In(0, Text), Out(1, Bytes(8))], 0),
-    ("strtoull", &[In(0, Text), Out(1, Bytes(8))], 0),
-    ("__isoc23_strtol", &[In(0, Text), Out(1, Bytes(8))], 0),
-    ("__isoc23_strtoul", &[In(0, Text), Out(1, Bytes(8))], 0),
-    ("__isoc23_strtoll", &[In(0, Text), Out(1, Bytes(8))], 0),
-    ("__isoc23_strtoull", &[In(0, Text), Out(1, Bytes(8))], 0),
-    ("strtod", &[In(0, Text), Out(1, Bytes(8))], 0),
+    ("strtol", &[In(0, Text), Into(1, Bytes(8), 0)], 0),
+    ("strtoul", &[In(0, Text), Into(1, Bytes(8), 0)], 0),
+    ("strtoll", &[In(0, Text), Into(1, Bytes(8), 0)], 0),
+    ("strtoull", &[In(0, Text), Into(1, Bytes(8), 0)], 0),
+    ("__isoc23_strtol", &[In(0, Text), Into(1, Bytes(8), 0)], 0),
+    ("__isoc23_strtoul", &[In(0, Text), Into(1, Bytes(8), 0)], 0),
+    ("__isoc23_strtoll", &[In(0, Text), Into(1, Bytes(8), 0)], 0),
+    ("__isoc23_strtoull", &[In(0, Text), Into(1, Bytes(8), 0)], 0),
+    ("strtod", &[In(0, Text), Into(1, Bytes(8), 0)], 0),
     ("strcoll", &[In(0, Text), In(1, Text)], 0),
     ("localtime_r", &[In(0, Bytes(8)), Out(1, Bytes(56))], 0),
     ("__errno_location", &[], 0),
