@@ -1,5 +1,5 @@
-//! Structures in a module's memory that a function of the server's goes on with. The server gets a copy, of which each pointer leads to a
-//! copy and each place lies where it must, whatever another thread of the module writes meanwhile.
+//! Structures in a module's memory that a function of the server's goes on with. The server gets a copy. Each pointer of the copy leads
+//! to a copy, and each place lies where it must. Another thread of the module may write into its own one meanwhile.
 
 use crate::apr;
 use crate::call::{self, mediate};
