@@ -460,6 +460,7 @@ pub(crate) fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
         place.native("hostile"),
     ];
     let lines = attacked(&lines.concat());
+    let mut harmless = Vec::new();
     for attack in [
         "configuration",
         "function",
@@ -486,7 +487,6 @@ pub(crate) fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
         "match-elsewhere",
         "match-error",
         "places-joined",
-        "places-written",
         "places-null",
         "structure-uri",
         "structure-entry",
@@ -507,10 +507,13 @@ pub(crate) fn the_same_attacks_end_or_corrupt_a_stock_server(place: &Place) {
         let is_well = page.is_ok_and(|page| page.header("cache-control") == Some("max-age=3600"));
         let now = running::try_get(server.port, "/hostile/pid", &[]);
         let is_same = now.is_ok_and(|now| now.body == pid);
-        assert!(
-            !(is_well && is_same),
-            "{attack} does no harm to a stock server"
-        );
+        if is_well && is_same {
+            harmless.push(attack);
+        }
         server.stop();
     }
+    assert!(
+        harmless.is_empty(),
+        "no harm to a stock server: {harmless:?}"
+    );
 }
