@@ -331,7 +331,7 @@ fn members_are_named_in_cpp(directory: &Path) {
     assert_eq!(shape, [0; 3], "it was refused");
 }
 
-/// What nothing in the call catches is told by its text, and by the line that threw it.
+/// An exception that nothing in the call catches is told by its text, and by the line that threw it.
 fn exceptions_are_told_by_line(directory: &Path) {
     let (source, module) = (directory.join("far.cc"), directory.join("far.so"));
     let text = "#include <stdexcept>

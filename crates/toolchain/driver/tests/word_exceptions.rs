@@ -27,7 +27,7 @@ type Main = extern "C" fn(c_int, *const *const c_char) -> c_int;
 
 const PROTECTIONS: [&str; 2] = ["write", "read-write"];
 const LEVELS: [&str; 5] = ["-O0", "-O1", "-O2", "-O3", "-Os"];
-/// What a call that has ended returns.
+/// The value that an ended call returns.
 const REFUSED: c_int = -9;
 /// Memory of a module.
 const LIMIT: u64 = 8 << 20;

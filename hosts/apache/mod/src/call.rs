@@ -299,7 +299,7 @@ fn reads(
         Extent::Int(at) => i64::from(argument(at) as i32) as u64,
         Extent::Unsigned(at) => u64::from(argument(at) as u32),
         Extent::By(at, scale) => argument(at).saturating_mul(scale),
-        // What is looked at is what the function gets.
+        // The function gets the number that is looked at.
         Extent::At(at) => outs
             .and_then(|outs| outs.word(at))
             .ok_or("no number of bytes")?,

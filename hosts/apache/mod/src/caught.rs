@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Does what may fail by a fault of ours. The server's log has where that was.
 pub(crate) fn caught<R>(act: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
-    // What was changed half is behind locks that go on (`walled::lock`), or goes with the call.
+    // A change that was made half is behind a lock that goes on (`walled::lock`), or goes with the call.
     let done = catch_unwind(AssertUnwindSafe(act));
     done.unwrap_or_else(|_| Err("the wall has failed: this is its own fault".to_owned()))
 }

@@ -13,10 +13,10 @@ use crate::walled::Answer;
 use std::cell::Cell;
 
 /// So many bytes a place has at most.
-pub(crate) const MOST: u64 = 256;
+const MOST: u64 = 256;
 /// So many places a call has, and words in all of them.
-pub(crate) const PLACES: usize = 6;
-pub(crate) const WORDS: usize = 48;
+const PLACES: usize = 6;
+const WORDS: usize = 48;
 
 /// What an argument points to.
 #[derive(Clone, Copy, Default)]

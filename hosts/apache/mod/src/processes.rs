@@ -124,7 +124,7 @@ fn poll(set: u64, entry: u64, name: &str) -> u64 {
                 "{name}: {set:#x} is no set that the module has made"
             ));
         }
-        // What is looked at is a copy: pool, kind and events, object, data.
+        // The entry is a copy: pool, kind and events, object, data.
         let mut copy: [u64; 4] = copied::words(frame, entry)?;
         let is_known = match copy[1] as u32 {
             FILE => walled.knows(copy[2], Kind::File),

@@ -72,7 +72,7 @@ pub(crate) fn lines(wall: &Wall) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// What each module has called, the function first that it has called most often.
+/// The functions that each module has called, the most frequent one first.
 fn by_module(
     calls: &BTreeMap<(u32, &'static str), u64>,
 ) -> BTreeMap<u32, Vec<(&'static str, u64)>> {

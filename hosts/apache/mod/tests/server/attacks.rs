@@ -266,7 +266,7 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     // What a stopped call had locked, others can lock.
     let answer = running::get(server.port, "/hostile/lock-taken", &[]);
     assert_eq!(answer.body, "0 0", "{answer:?}");
-    // What leads elsewhere in a structure is not followed.
+    // The server does not follow what leads elsewhere in a structure.
     for (attack, much) in [
         ("address-followed", "127.0.0.3"),
         ("digest-followed", "9072"),
@@ -367,7 +367,7 @@ pub(crate) fn what_another_thread_works_with_is_not_ended_nor_used(place: &Place
         "{first:?} {second:?}: {}",
         server.log()
     );
-    // What APR has just written it follows. Another thread of the module writes there meanwhile.
+    // APR follows the word that it has just written. Another thread of the module writes there meanwhile.
     let second = std::thread::spawn(move || running::try_get(port, "/hostile/put-forged", &[]));
     let first = running::try_get(port, "/hostile/put-open", &[]);
     let second = second.join().expect("it ends");

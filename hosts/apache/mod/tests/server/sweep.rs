@@ -13,7 +13,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// What a parameter gets, as C has it.
+/// The values that a parameter gets, as C has them.
 const VALUES: [(&str, &str); 7] = [
     ("null", "0"),
     ("nowhere", "0x4000"),
