@@ -3,16 +3,25 @@
 use crate::apr;
 use crate::layout;
 use crate::walled::{Walled, lock};
+use mullion_symbols::Symbols;
 use mullion_word_runtime::{FaultKind, Report};
 use std::sync::atomic::Ordering;
 
 impl Walled {
     /// Writes what ended it to the error log.
+    ///
+    /// Another thread of the module may have taken a report of this thread's call. It holds the lock until the report is in the
+    /// log. So no call answers before the log has its reason.
     pub(crate) fn tell(&self) -> String {
+        let mut symbols = lock(&self.symbols);
         let mut first = String::new();
         for report in self.domain.take_reports() {
             self.faults.fetch_add(1, Ordering::Relaxed);
-            let what = format!("the wall stopped {}: {}", self.name, self.describe(&report));
+            let what = format!(
+                "the wall stopped {}: {}",
+                self.name,
+                self.describe(&report, &mut symbols)
+            );
             apr::log(0, &what);
             if first.is_empty() {
                 first = what;
@@ -21,7 +30,7 @@ impl Walled {
         first
     }
 
-    fn describe(&self, report: &Report) -> String {
+    fn describe(&self, report: &Report, symbols: &mut Symbols) -> String {
         let mut text = match report.kind {
             FaultKind::Time => "its time is over (`time` in [limits])".to_owned(),
             FaultKind::DataStack | FaultKind::ControlStack => {
@@ -39,7 +48,7 @@ impl Walled {
         };
         let place = match report.instruction {
             0 => None,
-            at => lock(&self.symbols).find(at).into_iter().next(),
+            at => symbols.find(at).into_iter().next(),
         };
         match place.filter(|place| place.line.is_some()) {
             Some(place) => text.push_str(&format!("; at {place}")),
