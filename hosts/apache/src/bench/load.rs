@@ -10,6 +10,38 @@ pub(crate) fn run(port: u16, path: &str, requests: usize, connections: usize) ->
     ask(port, path, requests, connections).map_err(|cause| Setup::Io(path.into(), cause))
 }
 
+/// One connection, which is kept.
+pub(crate) struct Client {
+    stream: TcpStream,
+    request: String,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    pub(crate) fn new(port: u16, path: &str) -> io::Result<Client> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        Ok(Client {
+            stream,
+            request: request(path),
+            buffer: vec![0; ROOM],
+        })
+    }
+
+    /// Sends the request, and reads the answer.
+    pub(crate) fn ask(&mut self) -> io::Result<()> {
+        self.stream.write_all(self.request.as_bytes())?;
+        answer(&mut self.stream, &mut self.buffer)
+    }
+}
+
+/// More than an answer has.
+const ROOM: usize = 1 << 18;
+
+fn request(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")
+}
+
 fn ask(port: u16, path: &str, requests: usize, connections: usize) -> io::Result<()> {
     let mut streams = Vec::new();
     for _ in 0..connections.min(requests) {
@@ -17,9 +49,8 @@ fn ask(port: u16, path: &str, requests: usize, connections: usize) -> io::Result
         stream.set_nodelay(true)?;
         streams.push(stream);
     }
-    let request =
-        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n");
-    let mut buffer = vec![0u8; 1 << 18];
+    let request = request(path);
+    let mut buffer = vec![0u8; ROOM];
     let mut left = requests;
     while left > 0 {
         let now = streams.len().min(left);

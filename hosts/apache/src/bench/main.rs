@@ -1,7 +1,8 @@
-//! `apache-bench`: processor time of a server for a request, with Debian's modules and with the same modules behind the wall.
+//! `apache-bench`: processor time of a server for a request, or its instructions, with Debian's modules and with the same modules behind the wall.
 
 mod load;
 mod server;
+mod steps;
 
 use mullion_apache::{ALONE, DEFAULT, Protection, Set, Setup, WORKING, sort};
 use server::Server;
@@ -13,14 +14,22 @@ Measures what a request costs the server with modules behind the wall.
 
 Usage: apache-bench [--modules default|all|NAME,NAME...] [--protection write|read-write]
                     [--rounds N] [--requests N] [--connections N] [CASE]...
+       apache-bench --instructions ROWS [--modules ...] [--requests N] [CASE]...
 
 Rounds take turns between a server with Debian's modules and one with the same
 modules behind the wall. A case is a size in KiB (1, 64), or rewrite, headers,
 include, deflate, substitute: 1 and 64 if none is named. libmod_mullion.so is
 taken from target/server, or from beside this program.
 
+With --instructions, each server has one thread for requests. Behind N requests
+the next one is stepped through, and the instructions of user code that the
+thread takes are counted. A table names the ROWS functions with most of them.
+
 Exit status: 0, 1 if nothing could be measured, 2 if the command is misused.
 ";
+
+/// For requests.
+const THREADS: usize = 25;
 
 struct Wanted {
     modules: Vec<String>,
@@ -29,6 +38,8 @@ struct Wanted {
     requests: usize,
     connections: usize,
     cases: Vec<String>,
+    /// Rows of the table of instructions, which is made in the place of the times.
+    instructions: Option<usize>,
 }
 
 fn main() -> ExitCode {
@@ -40,7 +51,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(&wanted) {
+    let run = match wanted.instructions {
+        Some(rows) => count(&wanted, rows),
+        None => run(&wanted),
+    };
+    match run {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("mullion: {error}");
@@ -78,6 +93,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, 
         requests: 1000,
         connections: 1,
         cases: Vec::new(),
+        instructions: None,
     };
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -90,6 +106,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Wanted>, 
             "--modules" => wanted.modules = named(&value()?),
             "--rounds" => wanted.rounds = number(value()?)?,
             "--requests" => wanted.requests = number(value()?)?,
+            "--instructions" => wanted.instructions = Some(number(value()?)?),
             "--connections" => wanted.connections = number(value()?)?,
             "--protection" => {
                 wanted.protection = match value()?.as_str() {
@@ -124,8 +141,8 @@ fn run(wanted: &Wanted) -> Result<(), Setup> {
     let names: Vec<&str> = wanted.modules.iter().map(String::as_str).collect();
     let set = Set::new(wanted.protection, &names)?;
     let servers = [
-        Server::start(&set, &names, false)?,
-        Server::start(&set, &names, true)?,
+        Server::start(&set, &names, false, THREADS)?,
+        Server::start(&set, &names, true, THREADS)?,
     ];
     let mut out = io::stdout().lock();
     let mut line = |text: &str| {
@@ -182,6 +199,41 @@ fn run(wanted: &Wanted) -> Result<(), Setup> {
             (after.0 - before.0) as f64 / all,
             (after.1 - before.1) as f64 / all,
         ));
+    }
+    Ok(())
+}
+
+/// The instructions of one request, with the stock server and behind the wall.
+fn count(wanted: &Wanted, rows: usize) -> Result<(), Setup> {
+    let names: Vec<&str> = wanted.modules.iter().map(String::as_str).collect();
+    let set = Set::new(wanted.protection, &names)?;
+    let mut out = io::stdout().lock();
+    let mut line = |text: &str| {
+        // As above.
+        let _gone = writeln!(out, "{text}").and_then(|()| out.flush());
+    };
+    for walled in [false, true] {
+        let server = Server::start(&set, &names, walled, 1)?;
+        for case in &wanted.cases {
+            let path = server::path(case).map_err(Setup::Generate)?;
+            let steps = steps::run(server.process(), server.port, path, wanted.requests)?;
+            let which = if walled { "walled" } else { "stock" };
+            line(&format!(
+                "{which}, {} modules, case {case}: {} instructions of user code for a request, behind {}\n",
+                names.len(),
+                steps.all,
+                wanted.requests
+            ));
+            line("| function | in | calls | own | with what it calls |");
+            line("| --- | --- | ---: | ---: | ---: |");
+            for row in steps.functions.iter().take(rows) {
+                line(&format!(
+                    "| `{}` | {} | {} | {} | {} |",
+                    row.name, row.file, row.calls, row.own, row.with
+                ));
+            }
+            line("");
+        }
     }
     Ok(())
 }

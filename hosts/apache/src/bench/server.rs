@@ -109,7 +109,12 @@ fn content(root: &Path) -> std::io::Result<()> {
 }
 
 impl Server {
-    pub(crate) fn start(set: &Set, names: &[&str], walled: bool) -> Result<Server, Setup> {
+    pub(crate) fn start(
+        set: &Set,
+        names: &[&str],
+        walled: bool,
+        threads: usize,
+    ) -> Result<Server, Setup> {
         let folder = io(Path::new("/tmp"), tempfile::tempdir())?;
         let root = folder.path();
         io(
@@ -135,7 +140,7 @@ impl Server {
         let mut text = format!(
             "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid\nDefaultRuntimeDir {root}\n\
              Mutex pthread\nErrorLog {root}/error\nLogLevel warn\nDocumentRoot {root}/htdocs\n{user}AcceptFilter http none\n\
-             FileETag None\nMaxKeepAliveRequests 0\nKeepAliveTimeout 60\nThreadsPerChild 25\nMaxRequestWorkers 25\nServerLimit 1\nAsyncRequestWorkerFactor 20\n\
+             FileETag None\nMaxKeepAliveRequests 0\nKeepAliveTimeout 60\nThreadsPerChild {threads}\nMaxRequestWorkers {threads}\nServerLimit 1\nAsyncRequestWorkerFactor 20\n\
              LoadModule mpm_event_module {STOCK}/mod_mpm_event.so\n{wall}",
             root = root.display()
         );
@@ -176,6 +181,10 @@ impl Server {
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(server)
+    }
+
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// Microseconds of the processor that its threads have had, in user code and in the kernel.
