@@ -26,10 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// So many connections may be closed before one is kept.
 const CLOSED: usize = 20;
 
-/// What one request took.
+/// What requests took.
 pub(crate) struct Steps {
-    pub(crate) all: u64,
-    /// By the function's name and the file that it is in: calls, its own instructions, those with what it calls.
+    /// Each of them.
+    pub(crate) all: Vec<u64>,
+    /// Of all requests together, by the function's name and the file that it is in: calls, its own instructions, those with what it calls.
     pub(crate) functions: Vec<Function>,
 }
 
@@ -196,11 +197,16 @@ fn times(process: u32) -> HashMap<libc::pid_t, u64> {
     ran.collect()
 }
 
-/// Steps through one request, behind so many others.
+/// Steps through so many requests, behind so many others.
 ///
 /// # Errors
 /// The server has no thread that can be traced, or does not answer.
-pub(crate) fn run(process: u32, port: u16, path: &str, before: usize) -> Result<Steps, Setup> {
+pub(crate) fn run(
+    process: u32,
+    port: u16,
+    path: &str,
+    (before, rounds): (usize, usize),
+) -> Result<Steps, Setup> {
     let io = |cause| Setup::Io(PathBuf::from(path), cause);
     let times = times(process);
     let mut client = load::Client::new(port, path).map_err(io)?;
@@ -223,9 +229,32 @@ pub(crate) fn run(process: u32, port: u16, path: &str, before: usize) -> Result<
     let traced = Traced::new(thread)?;
     traced.stopped()?;
     let idle = traced.place()?;
-    let asks = std::thread::spawn(move || client.ask().map(|()| client));
     let mut count = Count::default();
-    let (mut last, mut signal, begun) = (idle, 0, Instant::now());
+    let mut all = Vec::new();
+    let mut last = idle;
+    for _ in 0..rounds {
+        let asks = std::thread::spawn(move || client.ask().map(|()| client));
+        let before = count.all;
+        last = request(&traced, &mut count, (idle, last), &|| asks.is_finished())?;
+        all.push(count.all - before);
+        let answered = asks.join().map_err(|_| failed("the client failed"))?;
+        client = answered.map_err(io)?;
+    }
+    let maps = fs::read_to_string(format!("/proc/{process}/maps")).map_err(io)?;
+    Ok(Steps {
+        all,
+        functions: named(count, &maps),
+    })
+}
+
+/// Steps from where the thread is to where it waits again, and the client has its answer: where that is.
+fn request(
+    traced: &Traced,
+    count: &mut Count,
+    (idle, mut last): ((u64, u64), (u64, u64)),
+    is_answered: &dyn Fn() -> bool,
+) -> Result<(u64, u64), Setup> {
+    let (before, mut signal, begun) = (count.all, 0, Instant::now());
     loop {
         traced.step(signal)?;
         let by = traced.stopped()?;
@@ -234,13 +263,13 @@ pub(crate) fn run(process: u32, port: u16, path: &str, before: usize) -> Result<
             continue;
         }
         let at = traced.place()?;
-        count.one(&traced, last, at);
+        count.one(traced, last, at);
         last = at;
         // It is about to wait where it waited: it is told to only if there is nothing more to do for the request.
         let waits = at.1 == idle.1 && idle.0.wrapping_sub(at.0) == 2;
-        if waits && count.all > 1000 {
+        if waits && count.all - before > LEAST {
             std::thread::sleep(Duration::from_millis(50));
-            if asks.is_finished() {
+            if is_answered() {
                 break;
             }
         }
@@ -251,11 +280,11 @@ pub(crate) fn run(process: u32, port: u16, path: &str, before: usize) -> Result<
     while !count.calls.is_empty() {
         count.pop();
     }
-    let answered = asks.join().map_err(|_| failed("the client failed"))?;
-    answered.map_err(io)?;
-    let maps = fs::read_to_string(format!("/proc/{process}/maps")).map_err(io)?;
-    Ok(named(count, &maps))
+    Ok(last)
 }
+
+/// A request takes more instructions than these.
+const LEAST: u64 = 1000;
 
 /// A mapping of a file or of none.
 struct Mapped {
@@ -289,7 +318,7 @@ fn mappings(maps: &str) -> Vec<Mapped> {
     all
 }
 
-fn named(count: Count, maps: &str) -> Steps {
+fn named(count: Count, maps: &str) -> Vec<Function> {
     let mappings = mappings(maps);
     let mut symbols: HashMap<String, Symbols> = HashMap::new();
     let mut name = |at: u64| {
@@ -333,8 +362,5 @@ fn named(count: Count, maps: &str) -> Steps {
     });
     let mut functions: Vec<Function> = functions.collect();
     functions.sort_by_key(|function| (std::cmp::Reverse(function.own), function.name.clone()));
-    Steps {
-        all: count.all,
-        functions,
-    }
+    functions
 }
