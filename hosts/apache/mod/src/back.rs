@@ -130,12 +130,16 @@ fn raw(frame: &Frame, arguments: &mut [u64; WIDE]) -> Answer<()> {
 
 /// States of directives of a call whose module may have directives read from elsewhere.
 fn sourced(frame: &Frame) -> impl Iterator<Item = u64> {
-    let may = frame.walled.swaps.sources;
-    let states = frame.roots.into_iter().filter_map(|root| match root {
+    let may = if frame.walled.swaps.sources {
+        usize::MAX
+    } else {
+        0
+    };
+    let states = frame.roots.iter().take(may);
+    states.filter_map(|root| match *root {
         Root::Command(cmd) => Some(cmd),
         _ => None,
-    });
-    states.filter(move |_| may)
+    })
 }
 
 /// What all of [`STANDS`] do. There are as many of those as slots, so each is this call and nothing more.
@@ -145,6 +149,12 @@ extern "C" fn call(place: usize, arguments: &[u64; WIDE]) -> u64 {
         Some(slot) => slot.call(arguments),
         None => 0,
     }
+}
+
+/// Counts a call; a few stand for all, because clocks cost.
+#[inline(always)]
+fn is_timed(walled: &Walled) -> bool {
+    walled.calls.count().is_multiple_of(TIMED)
 }
 
 impl Slot {
@@ -165,55 +175,89 @@ impl Slot {
         answer.unwrap_or_else(|| self.error(&format!("mullion: {why}")))
     }
 
+    #[inline(always)]
+    fn fill(&self, arguments: &[u64; WIDE], roots: &mut [Root; 6]) {
+        let mut places = roots.iter_mut();
+        for (at, given) in &self.kind.roots {
+            let value = arguments[*at];
+            if value != 0
+                && let Some(place) = places.next()
+            {
+                *place = given.root(value);
+            }
+        }
+    }
+
+    #[inline(always)]
     fn call(&self, arguments: &[u64; WIDE]) -> u64 {
+        let walled = self.walled;
+        // Nearly all calls. All else is for deeds, and for modules that have ended.
+        if !self.is_plain || !walled.deeds.none() || walled.domain.is_ended() {
+            return self.call_closely(arguments, None);
+        }
+        if is_timed(walled) {
+            return self.call_closely(arguments, Some(true));
+        }
+        let fill = |roots: &mut [Root; 6]| self.fill(arguments, roots);
+        let result = Frame::enter(walled, fill, |frame| {
+            let result = self.invoke(arguments);
+            match walled.deeds.none() && !walled.domain.is_ended() {
+                true => Ok(result),
+                false => Err(self.behind(frame, result)),
+            }
+        });
+        match result {
+            Ok(result) => result,
+            Err(result) => result.unwrap_or_else(|why| self.ended(arguments, &why)),
+        }
+    }
+
+    /// Behind a plain call, if there is more to look at.
+    #[cold]
+    #[inline(never)]
+    fn behind(&self, frame: &Frame, result: u64) -> Answer<u64> {
+        let looked = caught(|| self.walled.exchange(frame)).map(|()| result);
+        self.settled(frame, looked)
+    }
+
+    /// What the module's call comes to.
+    fn settled(&self, frame: &Frame, result: Answer<u64>) -> Answer<u64> {
+        let walled = self.walled;
+        let result = match result {
+            Ok(result) if !walled.domain.is_ended() => Ok(result),
+            Ok(_) => Err(walled.tell()),
+            Err(why) => {
+                let why = format!("{}: {why}", walled.name);
+                apr::log(0, &why);
+                Err(why)
+            }
+        };
+        walled.settle(frame, result.is_err());
+        result
+    }
+
+    #[inline(never)]
+    fn call_closely(&self, arguments: &[u64; WIDE], counted: Option<bool>) -> u64 {
         let (walled, kind) = (self.walled, self.kind);
         if let Some(answer) = stopped::before(walled, kind, arguments) {
             return answer;
         }
-        // A few calls stand for all: clocks cost.
-        let begun = walled
-            .calls
-            .count()
-            .is_multiple_of(TIMED)
-            .then(Instant::now);
+        let is_timed = counted.unwrap_or_else(|| is_timed(walled));
+        let begun = is_timed.then(Instant::now);
         if walled.domain.is_ended() && !walled.revive() {
             leaving::leave(&walled.name);
             return self.ended(arguments, &format!("{} was stopped", walled.name));
         }
-        let fill = |roots: &mut [Root; 6]| {
-            let mut places = roots.iter_mut();
-            for at in &kind.roots {
-                let value = arguments[*at];
-                if value != 0
-                    && let Some(place) = places.next()
-                {
-                    *place = kind.given[*at].root(value);
-                }
-            }
-        };
+        let fill = |roots: &mut [Root; 6]| self.fill(arguments, roots);
         let result = Frame::enter(walled, fill, |frame| {
             let granted = match self.is_plain && walled.deeds.none() {
                 true => {
                     let result = self.invoke(arguments);
-                    // Nearly all calls: all that follows is for deeds, and for modules that have ended.
-                    if walled.deeds.none() && !walled.domain.is_ended() {
-                        return Ok(result);
-                    }
                     caught(|| walled.exchange(frame)).map(|()| result)
                 }
                 false => caught(|| self.granted(frame, arguments)),
             };
-            let result = match granted {
-                Ok(result) if !walled.domain.is_ended() => Ok(result),
-                Ok(_) => Err(walled.tell()),
-                Err(why) => {
-                    let why = format!("{}: {why}", walled.name);
-                    apr::log(0, &why);
-                    Err(why)
-                }
-            };
-            walled.settle(frame, result.is_err());
-            result
+            self.settled(frame, granted)
         });
         let result = result.unwrap_or_else(|why| self.ended(arguments, &why));
         if let Some(begun) = begun {
@@ -238,6 +282,13 @@ impl Slot {
         let result = self.invoke(arguments);
         walled.exchange(frame)?;
         self.looked_at(result)
+    }
+
+    /// Arguments with their places, if there is something to do for them.
+    #[inline(always)]
+    fn all_given(&self, is_needed: bool) -> impl Iterator<Item = (usize, &'static Given)> {
+        let most = if is_needed { WIDE } else { 0 };
+        self.kind.given.iter().enumerate().take(most)
     }
 
     /// Through the gate.
@@ -273,7 +324,7 @@ impl Slot {
             crate::load::number(walled);
         }
         let mut granted = Vec::new();
-        for (at, given) in self.kind.given.iter().enumerate().take(WIDE) {
+        for (at, given) in self.all_given(self.kind.grants) {
             let value = arguments[at];
             match given {
                 _ if value == 0 => {}
@@ -312,7 +363,7 @@ impl Slot {
         if self.kind.name == "directive" {
             raw(frame, &mut arguments)?;
         }
-        for (at, given) in self.kind.given.iter().enumerate().take(WIDE) {
+        for (at, given) in self.all_given(self.kind.copies) {
             if *given == Given::Copy && arguments[at] != 0 {
                 let home = frame.home().ok_or("a string without a request")?;
                 // SAFETY: the core's strings end with a zero.
@@ -321,7 +372,7 @@ impl Slot {
         }
         // A call gets two brigades at most.
         let mut shown = [None; 2];
-        for (at, given) in self.kind.given.iter().enumerate().take(WIDE) {
+        for (at, given) in self.all_given(self.kind.shows) {
             if *given == Given::Brigade && arguments[at] != 0 {
                 let home = frame.home().ok_or("a brigade without a connection")?;
                 let is_known = walled.has_shown(arguments[at]);

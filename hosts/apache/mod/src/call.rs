@@ -6,7 +6,7 @@ use crate::caught::caught;
 use crate::copied;
 use crate::errors;
 use crate::frame::{Frame, Root, now};
-use crate::interface::{Answer as Result_, Extent, Param, Way, table};
+use crate::interface::{Answer as Result_, Extent, Needs, Param, Row, Way, table};
 use crate::layout::{self, read};
 use crate::object::Kind;
 use crate::outs::Outs;
@@ -14,6 +14,7 @@ use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
 extern "C" fn import<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
     imported(PLACE, &[a, b, c, d, e, f])
@@ -84,32 +85,30 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
 
 /// httpd's own function of a row. Those of other modules are looked up when they are called (`partners.rs`): they come and go with
 /// the modules.
-fn real(place: usize) -> usize {
-    static REAL: OnceLock<Vec<OnceLock<usize>>> = OnceLock::new();
-    let real = REAL.get_or_init(|| table().rows.iter().map(|_| OnceLock::new()).collect());
-    let Some(known) = real.get(place) else {
-        return 0;
-    };
-    if let Some(at) = known.get() {
-        return *at;
+#[inline]
+fn real(row: &Row) -> usize {
+    match row.real.load(Ordering::Relaxed) {
+        0 => find_real(row),
+        at => at,
     }
-    match apr::symbol(table().rows[place].name) {
-        Some(at) => *known.get_or_init(|| at),
-        None => 0,
-    }
+}
+
+#[cold]
+fn find_real(row: &Row) -> usize {
+    let at = apr::symbol(row.name).unwrap_or(0);
+    row.real.store(at, Ordering::Relaxed);
+    at
 }
 
 /// Where calls of a function of the host lead.
 pub(crate) fn resolve(name: &str) -> Option<usize> {
     match table().find(name) {
         Some((place, row)) => match &row.way {
-            Way::Direct => Some(real(place)).filter(|at| *at != 0),
-            Way::Mediated(params, _) if place < COUNT && real(place) != 0 => {
-                match params.len() > 6 {
-                    true => Some(slots::at(&CROSS, place)),
-                    false => Some(slots::at(&IMPORTS, place)),
-                }
-            }
+            Way::Direct => Some(real(row)).filter(|at| *at != 0),
+            Way::Mediated(params, _) if place < COUNT && real(row) != 0 => match params.len() > 6 {
+                true => Some(slots::at(&CROSS, place)),
+                false => Some(slots::at(&IMPORTS, place)),
+            },
             Way::Mediated(..) => None,
             Way::Cross => (place < COUNT).then(|| slots::at(&CROSS, place)),
             Way::Own { .. } => crate::own::find(name),
@@ -118,6 +117,7 @@ pub(crate) fn resolve(name: &str) -> Option<usize> {
     }
 }
 
+#[cold]
 fn lacks<T>(name: &str, at: usize, value: u64, what: &str) -> Answer<T> {
     Err(format!(
         "{name}: argument {at}, {value:#x}, is no {what} that the module was given or has made"
@@ -184,12 +184,11 @@ fn mediated(frame: &Frame, place: usize, arguments: &mut [u64; WIDE]) -> Answer<
     if row.computes {
         frame.only_computes();
     }
-    match &row.way {
-        Way::Mediated(params, _) if row.is_simple => {
-            simple(frame, (row.name, params), real(place), arguments)
-        }
-        Way::Mediated(params, answer) => {
-            checked(frame, row.name, params, *answer, real(place), arguments)
+    match (&row.simple, &row.way) {
+        (Some(params), _) => simple(frame, (row.name, params), real(row), arguments),
+        (None, Way::Mediated(params, answer)) => {
+            let what = (row.name, &params[..], *answer, row.needs);
+            looked_at(frame, what, real(row), arguments)
         }
         _ => Err(format!("{} is not offered", row.name)),
     }
@@ -209,31 +208,41 @@ pub(crate) fn flush(frame: &Frame, flush: u64, filter: u64) -> Option<u64> {
     real.map(|real| real as u64)
 }
 
+#[cold]
+fn with_name(name: &str, what: &str) -> String {
+    format!("{name}: {what}")
+}
+
+#[cold]
+fn with_place(name: &str, at: usize, what: &str) -> String {
+    format!("{name}: argument {at}: {what}")
+}
+
 /// Looks at an argument that is an object; what the function gets for it.
 #[inline]
 fn look(
     frame: &Frame,
     name: &str,
     at: usize,
-    param: Param,
+    param: &Param,
     arguments: &[u64; WIDE],
     outs: Option<&Outs>,
 ) -> Answer<u64> {
     let (walled, value) = (frame.walled, arguments[at]);
-    match param {
+    match *param {
         Param::Read { null: true, .. } if value == 0 => {}
         Param::Read { what, .. } => {
             let read = reads(frame, what, value, arguments, outs);
-            read.map_err(|what| format!("{name}: argument {at}: {what}"))?;
+            read.map_err(|what| with_place(name, at, &what))?;
         }
         Param::Pool => {
             let pool = walled.pool(frame, value);
-            pool.map_err(|what| format!("{name}: {what}"))?;
+            pool.map_err(|what| with_name(name, &what))?;
         }
         Param::Request { null: true } if value == 0 => {}
         Param::Request { .. } => {
             let real = walled.shadow(frame, value);
-            return match real.map_err(|what| format!("{name}: {what}"))? {
+            return match real.map_err(|what| with_name(name, &what))? {
                 Some(real) => Ok(real),
                 None => lacks(name, at, value, "request"),
             };
@@ -260,14 +269,12 @@ fn look(
 /// Calls a function of the host that gets objects alone, as most do.
 fn simple(
     frame: &Frame,
-    (name, params): (&str, &[Param]),
+    (name, params): (&str, &[(usize, Param)]),
     real: usize,
     arguments: &mut [u64; WIDE],
 ) -> Answer<u64> {
-    for (at, param) in params.iter().enumerate().take(WIDE) {
-        if !matches!(param, Param::Any) {
-            arguments[at] = look(frame, name, at, *param, arguments, None)?;
-        }
+    for (at, param) in params {
+        arguments[*at] = look(frame, name, *at, param, arguments, None)?;
     }
     // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
     let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
@@ -327,19 +334,32 @@ pub(crate) fn checked(
     real: usize,
     arguments: &mut [u64; WIDE],
 ) -> Answer<u64> {
+    let needs = Needs::of(params, answer);
+    looked_at(frame, (name, params, answer, needs), real, arguments)
+}
+
+/// The same, where it is known what the parameters need.
+fn looked_at(
+    frame: &Frame,
+    (name, params, answer, needs): (&str, &[Param], Result_, Needs),
+    real: usize,
+    arguments: &mut [u64; WIDE],
+) -> Answer<u64> {
     let walled = frame.walled;
     let mut passing = Passing::new(frame);
     // A count that says how much is written: which argument has it, its value, how many bytes it is, and where the module's is.
     let mut counted = None::<(usize, u64, u64, u64)>;
     let outs = &mut Outs::new();
-    outs.take_over(frame, params, arguments)
-        .map_err(|what| format!("{name}: {what}"))?;
+    if needs.outs {
+        let taken = outs.take_over(frame, params, arguments);
+        taken.map_err(|what| with_name(name, &what))?;
+    }
     // A word that the function moves on, and where the module's is.
     let mut moved = None::<(usize, Box<u64>, u64)>;
     // What the function reads twice, no thread of the module changes meanwhile.
     let mut copies: Vec<Vec<u8>> = Vec::new();
     let mut addresses: Vec<Box<[u64]>> = Vec::new();
-    let has_rings = params.iter().any(|param| param.is_ring()) || answer.is_ring();
+    let has_rings = needs.rings;
     // A request's thread works with its buckets without a lock.
     if matches!(answer, Result_::Object(Kind::Allocator | Kind::Brigade))
         && let Some(pool) = pool_of(params, arguments)
@@ -381,7 +401,7 @@ pub(crate) fn checked(
             | Param::Request { .. }
             | Param::Connection { .. }
             | Param::Server { .. } => {
-                arguments[at] = look(frame, name, at, *param, arguments, Some(outs))?;
+                arguments[at] = look(frame, name, at, param, arguments, Some(outs))?;
             }
             Param::Command => {
                 if !frame.roots.contains(&Root::Command(value)) {
@@ -419,7 +439,7 @@ pub(crate) fn checked(
                 }
             }
             Param::Object { .. } | Param::Read { .. } => {
-                arguments[at] = look(frame, name, at, *param, arguments, Some(outs))?;
+                arguments[at] = look(frame, name, at, param, arguments, Some(outs))?;
             }
             Param::Moved => {
                 walled
@@ -540,34 +560,36 @@ pub(crate) fn checked(
     if has_rings {
         passing.end()?;
     }
-    for (at, param) in params.iter().enumerate().take(WIDE) {
-        let Param::OutObject(kind) = *param else {
-            continue;
-        };
-        // A function that fails leaves the word alone: what the module has put there is no object.
-        let made = outs.word(at).unwrap_or(0);
-        if made == 0 {
-            continue;
+    if needs.outs {
+        for (at, param) in params.iter().enumerate().take(WIDE) {
+            let Param::OutObject(kind) = *param else {
+                continue;
+            };
+            // A function that fails leaves the word alone: what the module has put there is no object.
+            let made = outs.word(at).unwrap_or(0);
+            if made == 0 {
+                continue;
+            }
+            if kind == Kind::Bucket {
+                outs.give(at, passing.made(made)?);
+                continue;
+            }
+            let lasts = match kind {
+                // A socket's own one, which may go with the socket: it is the module's to pass in this request alone.
+                Kind::Address => pool().or_else(|| frame.any_home()),
+                _ => pool(),
+            };
+            walled.know(frame, lasts, made, kind)?;
+            if kind == Kind::Address
+                && let Some(pool) = pool()
+            {
+                // Modules set the port of an address themselves that was made for them.
+                walled.lend(frame, pool, made + ADDRESS_PORT, 4)?;
+            }
+            outs.give(at, made);
         }
-        if kind == Kind::Bucket {
-            outs.give(at, passing.made(made)?);
-            continue;
-        }
-        let lasts = match kind {
-            // A socket's own one, which may go with the socket: it is the module's to pass in this request alone.
-            Kind::Address => pool().or_else(|| frame.any_home()),
-            _ => pool(),
-        };
-        walled.know(frame, lasts, made, kind)?;
-        if kind == Kind::Address
-            && let Some(pool) = pool()
-        {
-            // Modules set the port of an address themselves that was made for them.
-            walled.lend(frame, pool, made + ADDRESS_PORT, 4)?;
-        }
-        outs.give(at, made);
+        outs.give_back(frame)?;
     }
-    outs.give_back(frame)?;
     match answer {
         Result_::Plain | Result_::Null => Ok(result),
         Result_::Object(Kind::Bucket) => passing.made(result),

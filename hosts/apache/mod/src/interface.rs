@@ -6,6 +6,7 @@ use crate::slots;
 use mullion_word_policy::{Call, File, Interface};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
 
 /// A parameter of a function of the host.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -154,14 +155,37 @@ pub(crate) enum Way {
     Cross,
 }
 
+/// What parameters ask for, read once for all calls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Needs {
+    /// Some are of buckets, or the result is.
+    pub(crate) rings: bool,
+    /// The function writes to places of ours.
+    pub(crate) outs: bool,
+}
+
+impl Needs {
+    pub(crate) fn of(params: &[Param], answer: Answer) -> Needs {
+        let is_out =
+            |param: &Param| matches!(param, Param::Out { here: false, .. } | Param::OutObject(_));
+        Needs {
+            rings: params.iter().any(Param::is_ring) || answer.is_ring(),
+            outs: params.iter().any(is_out),
+        }
+    }
+}
+
 /// A function of the host.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     group: &'static str,
     pub(crate) way: Way,
-    /// Whether its arguments are objects alone, and nothing is written or given.
-    pub(crate) is_simple: bool,
+    /// Parameters that are looked at, with their places, if all arguments are objects alone, and nothing is written or given.
+    pub(crate) simple: Option<Vec<(usize, Param)>>,
+    pub(crate) needs: Needs,
+    /// Where the function is, once somebody has asked.
+    pub(crate) real: AtomicUsize,
     /// Whether it registers a function in a list that the core goes through without a lock.
     pub(crate) is_hook: bool,
     /// Whether it only computes, and waits for nobody.
@@ -219,6 +243,11 @@ impl Given {
         }
     }
 
+    /// Whether something is granted or offered for it.
+    fn is_granted(&self) -> bool {
+        matches!(self, Given::Out(_) | Given::OutAt(_) | Given::Callback(_))
+    }
+
     /// Whether something is granted, copied or shown for it.
     fn is_seen_to(&self) -> bool {
         use Given::{Brigade, Callback, Command, Copy, Out, OutAt};
@@ -246,10 +275,14 @@ pub(crate) enum Ends {
 pub(crate) struct Back {
     pub(crate) name: &'static str,
     pub(crate) given: Vec<Given>,
-    /// Arguments that say what the call may use, by their places.
-    pub(crate) roots: Vec<usize>,
+    /// Arguments that say what the call may use, with their places.
+    pub(crate) roots: Vec<(usize, Given)>,
     /// Whether an argument is more than that: something is granted, copied or shown for the length of the call.
     pub(crate) is_seen_to: bool,
+    /// Whether something is granted or offered, a string copied, a brigade shown.
+    pub(crate) grants: bool,
+    pub(crate) copies: bool,
+    pub(crate) shows: bool,
     /// The same as words: for a module that calls it, its arguments are looked at.
     words: &'static str,
     pub(crate) answer: Answer,
@@ -297,10 +330,14 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
             });
             let error = error.trim().parse::<i64>().ok().map(|n| n as u64);
             let given: Vec<Given> = given.collect();
-            let roots = (0..given.len().min(slots::WIDE)).filter(|at| given[*at].is_root());
+            let roots = given.iter().copied().enumerate().take(slots::WIDE);
+            let roots = roots.filter(|(_, given)| given.is_root());
             let back = Back {
                 name,
                 roots: roots.collect(),
+                grants: given.iter().any(Given::is_granted),
+                copies: given.contains(&Given::Copy),
+                shows: given.contains(&Given::Brigade),
                 is_seen_to: name == "register" || given.iter().any(Given::is_seen_to),
                 given,
                 words: all.trim(),
@@ -504,18 +541,25 @@ pub(crate) fn table() -> &'static Table {
             };
             table.by_name.entry(name).or_insert(table.rows.len());
             let way = way(words);
-            let is_simple = match &way {
+            let (simple, needs) = match &way {
                 Way::Mediated(params, answer) => {
                     let all = params.len() <= 6 && params.iter().all(Param::is_simple);
-                    all && *answer == Answer::Plain
+                    let looked_at = || {
+                        let params = params.iter().copied().enumerate();
+                        params.filter(|(_, param)| *param != Param::Any).collect()
+                    };
+                    let simple = (all && *answer == Answer::Plain).then(looked_at);
+                    (simple, Needs::of(params, *answer))
                 }
-                _ => false,
+                _ => (None, Needs::of(&[], Answer::Plain)),
             };
             table.rows.push(Row {
                 name,
                 group,
                 way,
-                is_simple,
+                simple,
+                needs,
+                real: AtomicUsize::new(0),
                 computes: COMPUTE.contains(&group),
                 is_hook: name.starts_with("ap_hook_") || name.starts_with("ap_register_"),
             });
