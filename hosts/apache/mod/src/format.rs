@@ -542,7 +542,7 @@ fn a_request(frame: &Frame, r: u64) -> Answer<()> {
 /// So long a text is made on the stack.
 const LINE: usize = 512;
 /// So long a format is kept there.
-const SHORT: usize = 128;
+const SHORT: usize = 64;
 
 /// A format that writes nothing by its arguments. It is a copy: what the function writes may lie over the module's own, and
 /// another thread of the module may change that one meanwhile.

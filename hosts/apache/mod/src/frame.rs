@@ -218,7 +218,7 @@ impl Frame {
     /// Whether a pool was given to this very call, with what it was given.
     #[inline]
     pub(crate) fn is_given(&self, pool: u64) -> bool {
-        pool != 0 && self.roots.iter().any(|root| root.is_of(pool))
+        pool != 0 && self.given().any(|root| root.is_of(pool))
     }
 
     /// Whether this thread works for what a pool goes with: a request, a connection, or a pool that ends now.

@@ -11,6 +11,7 @@ use crate::interface::Param;
 use crate::slots::WIDE;
 use crate::walled::Answer;
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 
 /// So many bytes a place has at most.
 const MOST: u64 = 256;
@@ -19,7 +20,7 @@ const PLACES: usize = 6;
 const WORDS: usize = 48;
 
 /// What an argument points to.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Place {
     argument: usize,
     /// The module's.
@@ -33,20 +34,34 @@ struct Place {
 
 /// Places of one call. It is not moved while a function has their addresses.
 pub(crate) struct Outs {
-    words: [Cell<u64>; WORDS],
+    /// Only those below `used` have been written: most calls have none.
+    words: [MaybeUninit<Cell<u64>>; WORDS],
     used: usize,
-    places: [Place; PLACES],
+    places: [MaybeUninit<Place>; PLACES],
+    /// So many places have been written.
     count: usize,
 }
 
 impl Outs {
     pub(crate) fn new() -> Outs {
         Outs {
-            words: [const { Cell::new(0) }; WORDS],
+            words: [const { MaybeUninit::uninit() }; WORDS],
             used: 0,
-            places: [Place::default(); PLACES],
+            places: [const { MaybeUninit::uninit() }; PLACES],
             count: 0,
         }
+    }
+
+    /// A word that was taken for a place.
+    fn cell(&self, word: usize) -> Option<&Cell<u64>> {
+        let word = self.words[..self.used].get(word)?;
+        // SAFETY: `place` writes each word before it counts it in `used`.
+        Some(unsafe { word.assume_init_ref() })
+    }
+
+    /// Where a place's words are.
+    fn at(&self, word: usize) -> *const u8 {
+        self.words[word..].as_ptr().cast()
     }
 
     /// Puts a place of ours where an argument points to one of the module's, for each that a function writes.
@@ -70,7 +85,7 @@ impl Outs {
             if !is_object {
                 self.fill(word, value, bytes)?;
             }
-            arguments[at] = self.words[word..].as_ptr() as u64;
+            arguments[at] = self.at(word) as u64;
         }
         Ok(())
     }
@@ -80,13 +95,17 @@ impl Outs {
         let place = self.places.get_mut(self.count);
         match place.filter(|_| bytes <= MOST && word + more <= WORDS) {
             Some(place) => {
-                *place = Place {
+                place.write(Place {
                     argument,
                     to,
                     bytes: bytes as usize,
                     word,
                     is_given: false,
-                };
+                });
+                let words = &mut self.words[word..word + more];
+                words.iter_mut().for_each(|word| {
+                    word.write(Cell::new(0));
+                });
             }
             None => return Err("more is written than a call has room for".to_owned()),
         }
@@ -97,38 +116,52 @@ impl Outs {
 
     /// What the module has there: the function may read it, or write a part of it.
     fn fill(&mut self, word: usize, from: u64, bytes: u64) -> Answer<()> {
-        self.places[self.count - 1].is_given = true;
+        if let Some(place) = self.all_mut().last_mut() {
+            place.is_given = true;
+        }
         let words = &self.words[word..word + bytes.div_ceil(8) as usize];
         let own = words.as_ptr().cast::<u8>().cast_mut();
-        // SAFETY: a cell is its word, and so many bytes of words were taken for the place. Nobody else has their address yet.
+        // SAFETY: a cell is its word, and so many bytes of words were taken for the place and written. Nobody else has their
+        // address yet.
         let own = unsafe { std::slice::from_raw_parts_mut(own, bytes as usize) };
         copied::bytes(from, own)
     }
 
     fn all(&self) -> &[Place] {
-        &self.places[..self.count]
+        let written = self.places[..self.count].as_ptr().cast::<Place>();
+        // SAFETY: `place` writes each place before it counts it, and one that may be unwritten lies as one that is not.
+        unsafe { std::slice::from_raw_parts(written, self.count) }
+    }
+
+    fn all_mut(&mut self) -> &mut [Place] {
+        let written = self.places[..self.count].as_mut_ptr().cast::<Place>();
+        // SAFETY: as before, and nobody else has them.
+        unsafe { std::slice::from_raw_parts_mut(written, self.count) }
     }
 
     /// The word that an argument points to, if it is one of ours.
     pub(crate) fn word(&self, argument: usize) -> Option<u64> {
         let place = self.all().iter().find(|place| place.argument == argument)?;
-        self.words.get(place.word).map(Cell::get)
+        self.cell(place.word).map(Cell::get)
     }
 
     /// The module gets this in the place of an object.
     pub(crate) fn give(&mut self, argument: usize, value: u64) {
-        let count = self.count;
-        let mut places = self.places[..count].iter_mut();
-        if let Some(place) = places.find(|place| place.argument == argument) {
-            place.is_given = true;
-            self.words[place.word].set(value);
+        let mut places = self.all_mut().iter_mut();
+        let Some(place) = places.find(|place| place.argument == argument) else {
+            return;
+        };
+        place.is_given = true;
+        let word = place.word;
+        if let Some(word) = self.cell(word) {
+            word.set(value);
         }
     }
 
     /// What a function has answered, which may be one of its places: then it is the module's.
     pub(crate) fn answer(&self, result: u64) -> u64 {
         let theirs = self.all().iter().find_map(|place| {
-            let inside = result.wrapping_sub(self.words[place.word..].as_ptr() as u64);
+            let inside = result.wrapping_sub(self.at(place.word) as u64);
             (inside < place.bytes as u64).then(|| place.to.wrapping_add(inside))
         });
         theirs.unwrap_or(result)
@@ -139,7 +172,7 @@ impl Outs {
         for place in self.all().iter().filter(|place| place.is_given) {
             // Another thread of the module may have given the memory back meanwhile.
             frame.walled.must_write(place.to, place.bytes as u64)?;
-            let from = self.words[place.word..].as_ptr().cast::<u8>();
+            let from = self.at(place.word);
             // SAFETY: the place has so many bytes, and the module may write them.
             unsafe { (place.to as *mut u8).copy_from_nonoverlapping(from, place.bytes) };
         }

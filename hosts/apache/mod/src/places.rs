@@ -30,11 +30,21 @@ impl<T, const BYTES: u64> Places<T, BYTES> {
     /// The number of the place that begins at an address.
     #[inline]
     fn place(&self, at: u64) -> Option<usize> {
-        let behind = self.chunks.partition_point(|(start, ..)| *start <= at);
-        let (start, end, base) = *self.chunks.get(behind.checked_sub(1)?)?;
-        let distance = at - start;
-        let is_place = at < end && distance.is_multiple_of(BYTES);
+        // Nearly all modules have one chunk.
+        let (start, end, base) = match *self.chunks {
+            [one] => one,
+            _ => self.chunk(at)?,
+        };
+        let distance = at.wrapping_sub(start);
+        let is_place = distance < end - start && distance.is_multiple_of(BYTES);
         is_place.then(|| base + (distance / BYTES) as usize)
+    }
+
+    /// The chunk that an address could be in.
+    #[inline(never)]
+    fn chunk(&self, at: u64) -> Option<(u64, u64, usize)> {
+        let behind = self.chunks.partition_point(|(start, ..)| *start <= at);
+        self.chunks.get(behind.checked_sub(1)?).copied()
     }
 
     #[inline]

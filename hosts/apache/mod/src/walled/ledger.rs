@@ -102,14 +102,19 @@ const SPARE: usize = 64;
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) ledgers: Map<Ledger>,
+    /// In boxes: they come and go with each request, and are large to move.
+    pub(super) ledgers: Map<Box<Ledger>>,
     /// Kinds of objects, and the pool that each lives as long as, or 0.
     pub(super) objects: Map<(Kind, u64)>,
     arena: Arena,
     /// Large blocks, each granted for itself.
     blocks: Arena,
     /// Emptied ones, whose lists have room already.
-    spare: Vec<Ledger>,
+    #[expect(
+        clippy::vec_box,
+        reason = "they go to the map and come back in their boxes"
+    )]
+    spare: Vec<Box<Ledger>>,
     /// In all ledgers.
     bytes: u64,
 }
