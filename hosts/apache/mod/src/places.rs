@@ -30,7 +30,7 @@ impl<T, const BYTES: u64> Places<T, BYTES> {
     /// The number of the place that begins at an address.
     #[inline]
     fn place(&self, at: u64) -> Option<usize> {
-        // Nearly all modules have one chunk.
+        // A module with few copies has one chunk.
         let (start, end, base) = match *self.chunks {
             [one] => one,
             _ => self.chunk(at)?,
