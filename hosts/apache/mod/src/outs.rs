@@ -135,7 +135,7 @@ impl Outs {
 
     fn all_mut(&mut self) -> &mut [Place] {
         let written = self.places[..self.count].as_mut_ptr().cast::<Place>();
-        // SAFETY: as before, and nobody else has them.
+        // SAFETY: `place` writes each place before it counts it, and nobody else has them.
         unsafe { std::slice::from_raw_parts_mut(written, self.count) }
     }
 

@@ -54,7 +54,7 @@ impl Traced {
         let none = ptr::null_mut::<libc::c_void>();
         // SAFETY: it takes a number, and no memory of ours.
         let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, none, none) };
-        // SAFETY: as before.
+        // SAFETY: it takes the number of a thread that is traced, and no memory of ours.
         match seized == 0
             && unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, none, none) } == 0
         {
