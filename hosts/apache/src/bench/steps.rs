@@ -54,12 +54,14 @@ impl Traced {
         let none = ptr::null_mut::<libc::c_void>();
         // SAFETY: it takes a number, and no memory of ours.
         let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, none, none) };
+        if seized != 0 {
+            return Err(failed("the thread cannot be traced"));
+        }
+        let traced = Traced(thread);
         // SAFETY: it takes the number of a thread that is traced, and no memory of ours.
-        match seized == 0
-            && unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, none, none) } == 0
-        {
-            true => Ok(Traced(thread)),
-            false => Err(failed("the thread cannot be traced")),
+        match unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, none, none) } {
+            0 => Ok(traced),
+            _ => Err(failed("the thread cannot be stopped")),
         }
     }
 
