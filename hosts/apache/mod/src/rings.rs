@@ -686,7 +686,14 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
         _ => {}
     }
     let real = passing.bucket(copy)?;
-    // SAFETY: the bucket's own type has the function, with these parameters; what it writes are words of the module's, or ours.
+    // APR reads as many bytes into its own memory as the count says that it has just written. Another thread of the module could
+    // write there meanwhile, so the words are ours.
+    let mut found = match of {
+        // SAFETY: the module may write there, and so read.
+        Of::Read => unsafe { [read(b), read(c)] },
+        _ => [0; 2],
+    };
+    // SAFETY: the bucket's own type has the function, with these parameters; what it writes are words of ours.
     let (status, made) = unsafe {
         let function = read(read(real + TYPE) + of as u64);
         let mut made = 0u64;
@@ -695,14 +702,30 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
                 let copy: extern "C" fn(u64, *mut u64) -> i32 = std::mem::transmute(function);
                 copy(real, &mut made)
             }
+            Of::Read => {
+                let read: extern "C" fn(u64, *mut u64, *mut u64, u64) -> i32 =
+                    std::mem::transmute(function);
+                let [text, bytes] = &mut found;
+                read(real, text, bytes, d)
+            }
             _ => {
-                let any: extern "C" fn(u64, u64, u64, u64) -> i32 = std::mem::transmute(function);
-                any(real, b, c, d)
+                let any: extern "C" fn(u64, u64) -> i32 = std::mem::transmute(function);
+                any(real, b)
             }
         };
         (status, made)
     };
     passing.end()?;
+    if of == Of::Read {
+        // It may have given the memory back, too.
+        walled.must_write(b, 8)?;
+        walled.must_write(c, 8)?;
+        // SAFETY: the module may write there.
+        unsafe {
+            write(b, found[0]);
+            write(c, found[1]);
+        }
+    }
     if of == Of::Copy && status == 0 {
         let copy = passing.made(made)?;
         // SAFETY: the module may write there.

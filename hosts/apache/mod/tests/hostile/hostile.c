@@ -68,6 +68,8 @@ static int hostile(request_rec *r)
     }
     if (!strncmp(what, "put-", 4))
         return put(r, what);
+    if (!strncmp(what, "fill-", 5))
+        return fill(r, what);
     if (!strcmp(what, "raced-first") || !strcmp(what, "raced-second"))
         return raced(r, !strcmp(what, "raced-second"));
     if (!strcmp(what, "table-grown") || !strcmp(what, "hash-grown"))

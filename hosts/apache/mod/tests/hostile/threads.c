@@ -87,6 +87,40 @@ int put(request_rec *r, const char *what)
     return OK;
 }
 
+/* One thread has APR read a file into memory of the server's, and another one writes where APR puts the count, which it reads by. */
+static const char *volatile filled;
+static volatile apr_size_t filled_bytes;
+static volatile int fills;
+
+int fill(request_rec *r, const char *what)
+{
+    int n, read = 0;
+    apr_file_t *file;
+
+    ap_set_content_type(r, "text/plain");
+    if (!strcmp(what, "fill-forged")) {
+        for (n = 0; !fills && n < 5000; n++)
+            apr_sleep(1000);
+        while (fills == 1)
+            filled_bytes = 1 << 20;
+        ap_rputs("done", r);
+        return OK;
+    }
+    /* It is read, as it cannot be mapped. */
+    if (apr_file_open(&file, "/dev/urandom", APR_READ, APR_OS_DEFAULT, r->pool) != APR_SUCCESS)
+        return HTTP_NOT_FOUND;
+    fills = 1;
+    for (n = 0; n < 20000; n++) {
+        apr_bucket *bucket = apr_bucket_file_create(file, 0, 64, r->pool, r->connection->bucket_alloc);
+
+        read += apr_bucket_read(bucket, (const char **)&filled, (apr_size_t *)&filled_bytes, APR_BLOCK_READ) == APR_SUCCESS;
+        apr_bucket_destroy(bucket);
+    }
+    fills = 2;
+    ap_rprintf(r, "%d", read);
+    return OK;
+}
+
 /* What a request has that waits, for those of other threads. */
 static apr_table_t *volatile kept_table;
 apr_pool_t *volatile kept_pool;

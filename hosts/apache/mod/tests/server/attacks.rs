@@ -367,16 +367,21 @@ pub(crate) fn what_another_thread_works_with_is_not_ended_nor_used(place: &Place
         "{first:?} {second:?}: {}",
         server.log()
     );
-    // APR follows the word that it has just written. Another thread of the module writes there meanwhile.
-    let second = std::thread::spawn(move || running::try_get(port, "/hostile/put-forged", &[]));
-    let first = running::try_get(port, "/hostile/put-open", &[]);
-    let second = second.join().expect("it ends");
-    let bodies = [&first, &second].map(|answer| answer.as_ref().map(|answer| &answer.body));
-    assert!(
-        matches!(bodies, [Ok(first), Ok(second)] if first == "50000" && second == "done"),
-        "{first:?} {second:?}: {}",
-        server.log()
-    );
+    // APR follows the word that it has just written, or reads so many bytes. Another thread of the module writes there meanwhile.
+    for (forged, open, times) in [
+        ("/hostile/put-forged", "/hostile/put-open", "50000"),
+        ("/hostile/fill-forged", "/hostile/fill-open", "20000"),
+    ] {
+        let second = std::thread::spawn(move || running::try_get(port, forged, &[]));
+        let first = running::try_get(port, open, &[]);
+        let second = second.join().expect("it ends");
+        let bodies = [&first, &second].map(|answer| answer.as_ref().map(|answer| &answer.body));
+        assert!(
+            matches!(bodies, [Ok(first), Ok(second)] if first == times && second == "done"),
+            "{open}: {first:?} {second:?}: {}",
+            server.log()
+        );
+    }
     for (keeps, attack, words) in [
         (
             "keep-merging",
