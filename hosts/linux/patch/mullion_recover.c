@@ -347,6 +347,95 @@ void mullion_get_buffer(struct buffer_head *bh)
 }
 EXPORT_SYMBOL_GPL(mullion_get_buffer);
 
+/* What the kernel has in line for buffers and pages. No module writes their structures: it calls these, and the library looks at
+ * whether it has the buffer or the page, and notes the locks. */
+void mullion_lock_buffer(struct buffer_head *bh)
+{
+	lock_buffer(bh);
+}
+EXPORT_SYMBOL_GPL(mullion_lock_buffer);
+
+void mullion_buffer_uptodate(struct buffer_head *bh)
+{
+	set_buffer_uptodate(bh);
+}
+EXPORT_SYMBOL_GPL(mullion_buffer_uptodate);
+
+void mullion_buffer_not_uptodate(struct buffer_head *bh)
+{
+	clear_buffer_uptodate(bh);
+}
+EXPORT_SYMBOL_GPL(mullion_buffer_not_uptodate);
+
+void mullion_buffer_no_error(struct buffer_head *bh)
+{
+	clear_buffer_write_io_error(bh);
+}
+EXPORT_SYMBOL_GPL(mullion_buffer_no_error);
+
+void mullion_get_page(struct page *page)
+{
+	get_page(page);
+}
+EXPORT_SYMBOL_GPL(mullion_get_page);
+
+void mullion_put_page(struct page *page)
+{
+	put_page(page);
+}
+EXPORT_SYMBOL_GPL(mullion_put_page);
+
+void mullion_lock_page(struct page *page)
+{
+	lock_page(page);
+}
+EXPORT_SYMBOL_GPL(mullion_lock_page);
+
+void mullion_page_checked(struct page *page)
+{
+	SetPageChecked(page);
+}
+EXPORT_SYMBOL_GPL(mullion_page_checked);
+
+void mullion_page_error(struct page *page)
+{
+	SetPageError(page);
+}
+EXPORT_SYMBOL_GPL(mullion_page_error);
+
+void mullion_page_no_error(struct page *page)
+{
+	ClearPageError(page);
+}
+EXPORT_SYMBOL_GPL(mullion_page_no_error);
+
+void mullion_page_uptodate(struct page *page)
+{
+	SetPageUptodate(page);
+}
+EXPORT_SYMBOL_GPL(mullion_page_uptodate);
+
+void mullion_page_not_uptodate(struct page *page)
+{
+	ClearPageUptodate(page);
+}
+EXPORT_SYMBOL_GPL(mullion_page_not_uptodate);
+
+/* Those that an ended call has left closed; transfers open theirs themselves. */
+void mullion_undo_page_lock(struct page *page)
+{
+	if (PageLocked(page) && !PageWriteback(page))
+		unlock_page(page);
+}
+EXPORT_SYMBOL_GPL(mullion_undo_page_lock);
+
+void mullion_undo_buffer_lock(struct buffer_head *bh)
+{
+	if (buffer_locked(bh))
+		unlock_buffer(bh);
+}
+EXPORT_SYMBOL_GPL(mullion_undo_buffer_lock);
+
 static void sweep(struct work_struct *work)
 {
 	struct leftover *leftover, *next;

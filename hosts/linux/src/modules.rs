@@ -16,7 +16,7 @@ use std::process::Command;
 pub(crate) const COMPILE: &str = "--as-compiler";
 
 /// Headers that are found before the kernel's own with these names.
-const HEADERS: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 9] = [
     ("asm/bitops.h", include_str!("../include/asm/bitops.h")),
     (
         "asm/thread_info.h",
@@ -29,6 +29,15 @@ const HEADERS: [(&str, &str); 6] = [
     (
         "linux/buffer_head.h",
         include_str!("../include/linux/buffer_head.h"),
+    ),
+    ("linux/mm.h", include_str!("../include/linux/mm.h")),
+    (
+        "linux/page-flags.h",
+        include_str!("../include/linux/page-flags.h"),
+    ),
+    (
+        "linux/pagemap.h",
+        include_str!("../include/linux/pagemap.h"),
     ),
     (
         "linux/uaccess.h",

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     let only = std::env::args()
         .nth(1)
         .filter(|word| !word.starts_with('-'));
-    let parts: [Part<'_>; 12] = [
+    let parts: [Part<'_>; 13] = [
         ("compressors", &|| compressors(&built, scratch.path())),
         ("modules", &|| modules(&machine, scratch.path())),
         ("images", &|| images::run(&machine, scratch.path())),
@@ -89,6 +89,9 @@ fn main() -> ExitCode {
         ("search", &|| search::run(&machine, scratch.path())),
         ("all", &|| {
             every_module_is_loaded_in_one_boot(&machine, &scratch.path().join("all"));
+        }),
+        ("pages", &|| {
+            faults::buffers_and_pages_are_the_kernel_s(&built, &machine, scratch.path());
         }),
         ("begins", &|| {
             faults::a_driver_that_is_ended_as_it_begins_leaves_no_disk(

@@ -64,6 +64,30 @@ pub(crate) fn a_fault_that_stops_the_kernel_ends_the_pair_s_driver_alone(
     assert!(trial.goes_on, "{trial}");
 }
 
+/// Stores to buffers and pages after they were given back, pages that are given back without end, and locks that are left closed or
+/// closed twice. Without a wall each hangs the machine or stops it. No module writes what the kernel has in line of a buffer and a page.
+pub(crate) fn buffers_and_pages_are_the_kernel_s(
+    built: &Built,
+    machine: &Machine<'_>,
+    folder: &Path,
+) {
+    let faults = [
+        ("bfs", 21),
+        ("ext2", 112),
+        ("ext2", 130),
+        ("minix", 12),
+        ("minix", 25),
+        ("sysv", 2),
+    ];
+    for fault in faults {
+        let trial = trial_of(built, machine, folder, fault);
+        let harm = matches!(trial.plain, End::Hang | End::Panic);
+        let ends = matches!(trial.walled, End::None | End::Corrupted);
+        let is_caught = trial.caught.is_some() && trial.goes_on;
+        assert!(harm && ends && is_caught, "{trial}");
+    }
+}
+
 /// A fault in a module, by its seed.
 fn trial_of(
     built: &Built,

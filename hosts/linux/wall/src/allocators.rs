@@ -167,6 +167,65 @@ fn again(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments) -> 
     takes(real, thing, By::Always, arguments)
 }
 
+/// Something is done to a buffer, a page or the like that the module has.
+fn of_own(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    let what = arguments[0];
+    if !caller().is_some_and(|domain| journal::holds(&domain, thing, what)) {
+        refuse(format!("{name}: {what:#x} is not the module's"));
+        return 0;
+    }
+    call(real, arguments)
+}
+
+/// The lock of a buffer or a page that the module has.
+fn locks(name: &str, real: &AtomicUsize, (of, thing): (Thing, Thing), arguments: Arguments) -> u64 {
+    let what = arguments[0];
+    if !caller().is_some_and(|domain| journal::holds(&domain, of, what)) {
+        refuse(format!("{name}: {what:#x} is not the module's"));
+        return 0;
+    }
+    closes(name, real, thing, arguments)
+}
+
+/// The function opens the lock of this argument, whoever has closed it: the kernel calls for a page that it has locked itself.
+fn opens(real: &AtomicUsize, thing: Thing, at: usize, arguments: Arguments) -> u64 {
+    if let Some(domain) = caller() {
+        journal::gives(&domain, thing, arguments[at]);
+    }
+    call(real, arguments)
+}
+
+/// The page of a file is the module's until it is given back. It may come locked: the flags say so.
+fn gives_page(real: &AtomicUsize, flags: Option<usize>, arguments: Arguments) -> u64 {
+    /// `FGP_LOCK`.
+    const LOCKED: u64 = 2;
+    let page = call(real, arguments);
+    if let Some(domain) = caller().filter(|_| !journal::is_nothing(page)) {
+        journal::takes(&domain, Thing::Page, [page, 0]);
+        if flags.is_some_and(|at| arguments[at] & LOCKED != 0) {
+            journal::takes(&domain, Thing::PageLock, [page, 0]);
+        }
+    }
+    page
+}
+
+/// The kernel writes to a page of a file, opens its lock and gives it back: its own, or one of the module's.
+fn ends_write(real: &AtomicUsize, at: usize, arguments: Arguments) -> u64 {
+    if let Some(domain) = caller() {
+        journal::gives(&domain, Thing::Page, arguments[at]);
+    }
+    opens(real, Thing::PageLock, at, arguments)
+}
+
+/// The function waits for pages of a file, so a page that this task has locked itself would let it wait for ever.
+fn waits_for_pages(name: &str) -> bool {
+    let waits = caller().is_some_and(|domain| journal::has_any(&domain, Thing::PageLock));
+    if waits {
+        refuse(format!("{name}: the module has left a page locked"));
+    }
+    waits
+}
+
 /// Interrupts go off for 0, and on. Those that were off before are not the module's to switch on when it is ended.
 fn switches(real: &AtomicUsize, arguments: Arguments) -> u64 {
     let domain = caller().map_or(0, |domain| u64::from(domain.id().get()));
@@ -437,6 +496,13 @@ enum How {
     Closes(Thing),
     GivesBack(Thing, usize),
     Again(Thing),
+    OfOwn(Thing),
+    EndsPages,
+    EndsInode(usize),
+    Locks(Thing, Thing),
+    Opens(Thing, usize),
+    GivesPage(Option<usize>),
+    EndsWrite(usize),
     MakesRoot,
     Nothing,
     Switches,
@@ -476,6 +542,15 @@ fn mediate(how: How, name: &'static str, real: &AtomicUsize, arguments: Argument
         How::GivesBack(thing, at) => gives_back(name, real, thing, at, arguments),
         How::MakesRoot => makes_root(name, real, arguments),
         How::Again(thing) => again(name, real, thing, arguments),
+        // The last reference to an inode ends its pages.
+        How::EndsInode(_) | How::EndsPages if waits_for_pages(name) => 0,
+        How::EndsInode(at) => gives_back(name, real, Thing::Inode, at, arguments),
+        How::EndsPages => call(real, arguments),
+        How::OfOwn(thing) => of_own(name, real, thing, arguments),
+        How::Locks(of, thing) => locks(name, real, (of, thing), arguments),
+        How::Opens(thing, at) => opens(real, thing, at, arguments),
+        How::GivesPage(flags) => gives_page(real, flags, arguments),
+        How::EndsWrite(at) => ends_write(real, at, arguments),
         // It makes requests wait for others, and has the task point to the module's stack meanwhile. They do not wait.
         How::Nothing => 0,
         How::Switches => switches(real, arguments),
@@ -569,6 +644,23 @@ mediated! {
     "__bforget" bforget GivesBack(Buffer, 0),
     "__find_get_block" find_block Takes(Buffer, Result),
     "mullion_get_buffer" get_buffer Again(Buffer),
+    "mullion_lock_buffer" lock_buffer Locks(Buffer, BufferLock),
+    "unlock_buffer" unlock_buffer Opens(BufferLock, 0),
+    "__bh_read" bh_read Opens(BufferLock, 0),
+    "mullion_buffer_uptodate" buffer_uptodate OfOwn(Buffer),
+    "mullion_buffer_not_uptodate" buffer_not_uptodate OfOwn(Buffer),
+    "mullion_buffer_no_error" buffer_no_error OfOwn(Buffer),
+    "read_cache_page" read_cache_page GivesPage(None),
+    "read_cache_folio" read_cache_folio GivesPage(None),
+    "pagecache_get_page" pagecache_get_page GivesPage(Some(2)),
+    "grab_cache_page_write_begin" write_begin_page GivesPage(None),
+    "mullion_get_page" get_page Again(Page),
+    "mullion_put_page" put_page GivesBack(Page, 0),
+    "mullion_lock_page" lock_page Locks(Page, PageLock),
+    "unlock_page" unlock_page Opens(PageLock, 0),
+    "folio_write_one" folio_write_one Opens(PageLock, 0),
+    "block_write_full_page" write_full_page Opens(PageLock, 0),
+    "generic_write_end" generic_write_end EndsWrite(5),
     "igrab" igrab Takes(Inode, Result),
     "ilookup" ilookup Takes(Inode, Result),
     "d_find_alias" find_alias Takes(Dentry, Result),
@@ -579,9 +671,13 @@ mediated! {
     "iget5_locked" iget5_locked Takes(Inode, Result),
     "new_inode" new_inode Takes(Inode, Result),
     "ihold" ihold Takes(Inode, Always),
-    "iput" iput GivesBack(Inode, 0),
-    "iget_failed" iget_failed GivesBack(Inode, 0),
-    "discard_new_inode" discard_new_inode GivesBack(Inode, 0),
+    "iput" iput EndsInode(0),
+    "iget_failed" iget_failed EndsInode(0),
+    "discard_new_inode" discard_new_inode EndsInode(0),
+    "truncate_inode_pages" truncate_pages EndsPages,
+    "truncate_inode_pages_final" truncate_all_pages EndsPages,
+    "truncate_pagecache" truncate_cache EndsPages,
+    "truncate_setsize" truncate_size EndsPages,
     "d_make_root" d_make_root MakesRoot,
     "d_obtain_alias" d_obtain_alias GivesBack(Inode, 0),
     "d_splice_alias" d_splice_alias GivesBack(Inode, 0),

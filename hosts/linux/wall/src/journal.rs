@@ -18,6 +18,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) enum Thing {
     /// A reference to a block's buffer.
     Buffer,
+    /// The lock of a block's buffer, which is a bit of it.
+    BufferLock,
+    /// A reference to a page.
+    Page,
+    /// The lock of a page, which is a bit of its structure.
+    PageLock,
     /// A reference to an inode.
     Inode,
     /// A cache of objects.
@@ -68,6 +74,8 @@ impl Thing {
     /// What a call leaves in its task if it does not give it back. None: it may stay behind the call.
     fn of_task(self) -> Option<&'static str> {
         match self {
+            Thing::BufferLock => Some("a buffer locked"),
+            Thing::PageLock => Some("a page locked"),
             Thing::Mutex => Some("a mutex closed"),
             Thing::Semaphore | Thing::Readers => Some("a semaphore closed"),
             Thing::Networks => Some("the lock of networks closed"),
@@ -99,8 +107,12 @@ const fn undo(thing: Thing, name: &'static str, first: &'static str) -> Undo {
     }
 }
 
-static UNDO: [Undo; 23] = [
+static UNDO: [Undo; 26] = [
     undo(Thing::Buffer, "__brelse", ""),
+    // Not at once: the kernel's function that has called the module may need the lock to its end.
+    undo(Thing::BufferLock, "mullion_undo_buffer_lock", ""),
+    undo(Thing::Page, "mullion_put_page", ""),
+    undo(Thing::PageLock, "mullion_undo_page_lock", ""),
     undo(Thing::Inode, "mullion_undo_inode", ""),
     undo(Thing::Cache, "mullion_undo_cache", ""),
     undo(
@@ -277,6 +289,13 @@ pub(crate) fn has(domain: &Domain, thing: Thing, what: u64) -> bool {
     let (id, task) = (domain.id().get(), task());
     let is_it = |one: &Held| one.domain == id && one.thing == thing && one.what[0] == what;
     held().iter().any(|one| is_it(one) && one.task == task)
+}
+
+/// Whether the task that runs has such a thing in this module, and not given it back.
+pub(crate) fn has_any(domain: &Domain, thing: Thing) -> bool {
+    let (id, task) = (domain.id().get(), task());
+    let is_it = |one: &Held| one.domain == id && one.thing == thing && one.task == task;
+    held().iter().any(is_it)
 }
 
 /// The module that has last switched interrupts off, which were on, and has not switched them on again.
