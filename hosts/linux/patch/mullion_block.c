@@ -28,7 +28,8 @@ struct mullion_block {
 	void (*undo)(unsigned long domain);
 	/* The module has made a disk, or has it no more. */
 	void (*made)(unsigned long domain, struct gendisk *disk);
-	void (*gone)(struct gendisk *disk);
+	/* Not 0: it is added, and the kernel makes requests for it. */
+	int (*gone)(struct gendisk *disk);
 	/* Before it is added. 0: it is added already; -1: what it says of its functions is not the module's own data. */
 	int (*adds)(struct gendisk *disk);
 	/* The kernel could not add it. */
@@ -80,13 +81,16 @@ static void made(unsigned long domain, struct gendisk *disk)
 	list_add(&watched->all, &disks);
 }
 
-static void gone(struct gendisk *disk)
+static int gone(struct gendisk *disk)
 {
 	struct watched *watched = find(disk);
 
+	if (disk_live(disk))
+		return -EBUSY;
 	/* Whoever has the disk open may still look at `ops`: its few bytes stay. */
 	if (watched)
 		list_del(&watched->all);
+	return 0;
 }
 
 static int is_queue(unsigned long domain, struct request_queue *queue)

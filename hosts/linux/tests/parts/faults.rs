@@ -46,6 +46,11 @@ pub(crate) fn a_driver_that_is_ended_as_it_begins_leaves_no_disk(
     let caught = trial.caught.as_deref().unwrap_or_default();
     let is_refused = caught.starts_with("Policy");
     assert!(is_refused && trial.walled == End::None, "{trial}");
+    // It gives a disk back that is added. Nobody would answer requests for it.
+    let trial = trial_of(built, machine, folder, ("brd", 66));
+    let caught = trial.caught.as_deref().unwrap_or_default();
+    let is_refused = caught.starts_with("Policy");
+    assert!(is_refused && trial.walled == End::None, "{trial}");
 }
 
 /// A wild pointer while a pair is made: a panic without a wall. Behind it the driver is loaded again, and the work goes on.

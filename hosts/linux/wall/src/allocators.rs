@@ -357,8 +357,10 @@ fn makes(real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
 
 fn puts_disk(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
     let disk = arguments[0];
-    if caller().is_some_and(|domain| journal::holds(&domain, Thing::Disk, disk)) {
-        disks::gone(disk);
+    let is_its = caller().is_some_and(|domain| journal::holds(&domain, Thing::Disk, disk));
+    if is_its && !disks::goes(disk) {
+        refuse(format!("{name}: {disk:#x} is added, and not taken away"));
+        return 0;
     }
     gives_back(name, real, Thing::Disk, 0, arguments)
 }

@@ -31,7 +31,7 @@ struct Block {
     kill: extern "C" fn(c_ulong),
     undo: extern "C" fn(c_ulong),
     made: extern "C" fn(c_ulong, c_ulong),
-    gone: extern "C" fn(c_ulong),
+    gone: extern "C" fn(c_ulong) -> c_int,
     adds: extern "C" fn(c_ulong) -> c_int,
     not_added: extern "C" fn(c_ulong),
     is_queue: extern "C" fn(c_ulong, c_ulong) -> c_int,
@@ -93,11 +93,9 @@ pub(crate) fn made(domain: &Domain, disk: u64) {
     }
 }
 
-/// A disk goes.
-pub(crate) fn gone(disk: u64) {
-    if let Some(block) = block() {
-        (block.gone)(disk);
-    }
+/// A disk goes. Whether it can: the kernel makes requests for one that is added, until it is taken away.
+pub(crate) fn goes(disk: u64) -> bool {
+    block().is_none_or(|block| (block.gone)(disk) == 0)
 }
 
 /// A disk is added: from then on the kernel makes requests, and the module changes nothing of it. Else what is wrong with it.
