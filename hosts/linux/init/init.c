@@ -567,8 +567,15 @@ static void watch(int process)
             break;
         before = ticks;
     }
-    if (still == 24)
+    if (still == 24) {
+        char path[64];
+
         printf("init: hangs\n");
+        snprintf(path, sizeof path, "/proc/%d/wchan", process);
+        show(path);
+        snprintf(path, sizeof path, "/proc/%d/stack", process);
+        show(path);
+    }
 }
 
 int main(void)

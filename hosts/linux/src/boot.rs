@@ -23,7 +23,7 @@ const PARTS: [(&str, &str); 4] = [
 
 const SAMPLES: &str = include_str!("../samples/samples.c");
 
-/// After which a machine is stopped that does not end by itself: a hundred times what it needs.
+/// After which a machine is stopped that does not end by itself, in time in which it [waits](Waits): a hundred times what it needs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A boot, until the first program ends it.
@@ -37,9 +37,9 @@ pub struct Boot {
     pub wall: Option<(PathBuf, PathBuf)>,
     /// Files that are the machine's disks.
     pub disks: Vec<PathBuf>,
-    /// After which the machine is stopped; none: a hundred times what it needs.
+    /// After which the machine is stopped, in time in which nothing of it could run; none: a hundred times what it needs.
     pub patience: Option<Duration>,
-    /// The same, of processor time.
+    /// The same, of its processor time; none: as much.
     pub busy: Option<Duration>,
     /// In MiB; none: 96.
     pub memory: Option<u32>,
@@ -104,15 +104,17 @@ impl Boot {
         // The processes of its programs are in its group, too.
         let mut machine = command.process_group(0).spawn().map_err(at(&kernel))?;
         let keeper = Keeper::of(machine.id()).map_err(at(Path::new("sh")))?;
-        let begun = Instant::now();
+        let (mut waits, begun) = (Waits::default(), Instant::now());
+        let patience = self.patience.unwrap_or(PATIENCE);
+        let busy = self.busy.unwrap_or(patience);
         let ended = loop {
             if machine.try_wait().map_err(at(&kernel))?.is_some() {
                 break true;
             }
-            let is_busy = self
-                .busy
-                .is_some_and(|most| processor_time(machine.id()) > most);
-            if is_busy || begun.elapsed() > self.patience.unwrap_or(PATIENCE) {
+            // A program in the machine may have no end, too: that is another process.
+            let is_late = begun.elapsed() > patience * 10;
+            if is_late || processor_time(machine.id()) > busy || waits.look(machine.id()) > patience
+            {
                 break false;
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -130,6 +132,46 @@ impl Boot {
         }
         Ok(said)
     }
+}
+
+/// How long a machine has waited for nothing: no thread of it could have run. One that has to wait for a processor of the host does
+/// not count, so a slow host is not taken for a machine that hangs.
+#[derive(Default)]
+struct Waits {
+    looked: Option<Instant>,
+    all: Duration,
+}
+
+impl Waits {
+    const EACH: Duration = Duration::from_millis(200);
+
+    /// Looks at the processes of the group, and adds the time since the last look if none of them could run.
+    fn look(&mut self, group: u32) -> Duration {
+        let since = self.looked.map_or(Waits::EACH, |looked| looked.elapsed());
+        if since >= Waits::EACH {
+            self.looked = Some(Instant::now());
+            if !could_run(group) {
+                // A look that comes late says nothing of the time before.
+                self.all += since.min(Waits::EACH * 2);
+            }
+        }
+        self.all
+    }
+}
+
+/// Whether a process of the group runs, waits for a processor, or waits for the host's files.
+fn could_run(group: u32) -> bool {
+    let Ok(all) = fs::read_dir("/proc") else {
+        return false;
+    };
+    all.flatten().any(|entry| {
+        let text = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let rest = text.rsplit(')').next().unwrap_or_default();
+        let mut words = rest.split_whitespace();
+        let (state, own) = (words.next(), words.nth(1));
+        let is_ours = own.and_then(|own| own.parse::<u32>().ok()) == Some(group);
+        is_ours && matches!(state, Some("R" | "D"))
+    })
 }
 
 /// Of a process that runs: a hundredth of a second is what the system counts in.
@@ -225,4 +267,39 @@ pub fn archive(files: &[(String, PathBuf)], to: &mut dyn Write) -> Result<(), Se
         entry(name, FILE, (0, 0), &content)?;
     }
     entry("TRAILER!!!", 0, (0, 0), &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A group of its own with one process.
+    fn of(line: &str) -> (std::process::Child, u32) {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).process_group(0);
+        let child = command.spawn().expect("a shell");
+        let id = child.id();
+        (child, id)
+    }
+
+    #[test]
+    fn a_machine_that_could_run_does_not_wait() {
+        let (mut spins, spinning) = of("while :; do :; done");
+        let (mut sleeps, sleeping) = of("exec sleep 60");
+        // Until the second one sleeps.
+        while could_run(sleeping) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let (mut one, mut other) = (Waits::default(), Waits::default());
+        for _ in 0..4 {
+            assert_eq!(one.look(spinning), Duration::ZERO);
+            assert!(other.look(sleeping) > Duration::ZERO);
+            std::thread::sleep(Waits::EACH);
+        }
+        assert!(other.all >= Waits::EACH * 4);
+        for child in [&mut spins, &mut sleeps] {
+            child.kill().expect("its end");
+            child.wait().expect("its end");
+        }
+    }
 }

@@ -147,8 +147,10 @@ pub struct Trials<'b> {
     folder: PathBuf,
 }
 
-/// A run takes less than two seconds. The wall gives a call ten, and a loop without end may be met in each of three mounts.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// In which nothing of the machine could run. The wall gives a call ten seconds, and one without an end may be met in each of three
+/// mounts.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Of the kernel's own processor time. A run takes less than two seconds of it.
 const BUSY: Duration = Duration::from_secs(45);
 const BUSY_PLAINLY: Duration = Duration::from_secs(10);
 
