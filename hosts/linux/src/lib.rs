@@ -41,7 +41,7 @@ pub use row::{Outcome, Row, print};
 pub use search::{Finding, Search};
 pub use stand::stand;
 pub use subject::{Form, SUBJECTS, Subject, fresh_disk, is_sound};
-pub use trial::{End, Trial, Trials, table};
+pub use trial::{End, Trial, Trials, mondrix, table};
 
 use mullion_driver::{Arguments, Language, assemble, compile, link};
 use std::ffi::OsString;

@@ -4,8 +4,8 @@ use mullion_linux::{
     ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
 };
 use mullion_linux::{
-    Row, SUBJECTS, Search, Setup, Subject, Trial, Trials, draft, missing, print, prototypes,
-    report, table, took, tool,
+    Row, SUBJECTS, Search, Setup, Subject, Trial, Trials, draft, missing, mondrix, print,
+    prototypes, report, table, took, tool,
 };
 use mullion_word_policy::File;
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ Usage: linux-walls kernel [--if-possible]
                        [--script FILE] [--disk FILE]... [--map FILE] [--trace FILE] MODULE...
        linux-walls search [--module NAME] [--calls N] [--seeds N] [--from SEED]
        linux-walls faults [--module NAME] [--runs N] [--from SEED] [--jobs N] --to FILE
+       linux-walls faults --table FILE...
 
 kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
 With --if-possible it says what is missing, and does not fail for that.
@@ -47,11 +48,10 @@ With --map it writes who may touch which memory at the end, for `mullion map`; w
 was granted and taken, for `mullion model run`. `set /proc/mullion map` in the script is another moment.
 search makes N calls (300) of a file system (ext2; minix or bfs) behind its wall, for each of so many
 seeds (10). If the wall ends the module, it looks for the fewest calls that do the same, and prints them.
-faults puts N faults (40), by seeds from SEED (1) on, into the source of a module (ext2; minix, bfs,
-md5, lz4_compress, dummy, veth, brd, zlib_inflate, zlib_deflate, zstd_compress, zstd_decompress, sysv,
-befs or qnx6), runs each in the plain kernel and behind the wall, and adds a line for
-each to FILE. Seeds that FILE has for this module are not run again. --jobs runs so many at
-a time (1). It ends with a table.
+faults puts N faults (40), by seeds from SEED (1) on, into the source of a module (ext2), runs each in
+the plain kernel and behind the wall, and adds a line for each to FILE. If there is no work for the module,
+it says so, and for which there is. Seeds that FILE has for this module are not run again. --jobs runs so many at
+a time (1). It ends with a table. --table prints all results of these files, in the form of Mondrix's Table 3.
 
 Exit status: 0 if the kernel, or each module, was made, 1 if not, 2 if the command is misused.
 ";
@@ -102,6 +102,7 @@ fn main() -> ExitCode {
             Ok(done) => done,
             Err(what) => return misused(&what),
         },
+        ["faults", "--table", files @ ..] if !files.is_empty() => whole_table(files).map(|()| true),
         ["faults", rest @ ..] => match faults(rest) {
             Ok(done) => done.map(|()| true),
             Err(what) => return misused(&what),
@@ -424,8 +425,13 @@ fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
             "--module" => {
                 let found = Subject::named(value()?);
                 let names: Vec<&str> = SUBJECTS.iter().map(|one| one.module).collect();
-                let known = || format!("faults are tried in {}", names.join(", "));
-                subject = found.ok_or_else(known)?;
+                let none = || {
+                    format!(
+                        "there is no work for it: faults are tried in {}",
+                        names.join(", ")
+                    )
+                };
+                subject = found.ok_or_else(none)?;
             }
             "--runs" => runs = number(value()?)?,
             "--from" => from = number(value()?)?,
@@ -436,6 +442,19 @@ fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
     }
     let to = to.ok_or("--to FILE is missing")?;
     Ok(try_faults(subject, runs, from, jobs, &to))
+}
+
+/// The table of all results in these files.
+fn whole_table(files: &[&str]) -> Result<(), Setup> {
+    let mut trials = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|cause| Setup::Io(file.into(), cause))?;
+        trials.extend(text.lines().filter_map(Trial::parse));
+    }
+    // A reader that has gone does not change what was found.
+    let _gone = say(&mondrix(&trials));
+    Ok(())
 }
 
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
