@@ -501,6 +501,8 @@ static void run(char *line)
         more(first);
     else if (!strcmp(command, "hash") && second)
         hash(first, atoi(second));
+    else if (!strcmp(command, "cipher") && third)
+        cipher(first, atoi(second), atoi(third));
     else if ((!strcmp(command, "calls") || !strcmp(command, "tells")) && third)
         calls(first, atoi(second), third, !strcmp(command, "tells"));
     else if (!strcmp(command, "net") && second)

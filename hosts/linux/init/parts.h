@@ -9,6 +9,9 @@ void pattern(uint8_t *page, size_t bytes, uint32_t seed);
 /* calls.c */
 void calls(const char *place, uint32_t seed, const char *numbers, int tells);
 
+/* ciphers.c */
+void cipher(const char *name, unsigned key, unsigned count);
+
 /* pairs.c: the ends' addresses, and what the other one is called. */
 #define HERE 0x0a080001
 #define THERE 0x0a080002

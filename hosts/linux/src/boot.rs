@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 /// The first program, built as `hosts/linux/init/init.c` says.
 const INIT: &str = include_str!("../init/init.c");
 /// Its parts.
-const PARTS: [(&str, &str); 4] = [
+const PARTS: [(&str, &str); 5] = [
     ("parts.h", include_str!("../init/parts.h")),
     ("calls.c", include_str!("../init/calls.c")),
+    ("ciphers.c", include_str!("../init/ciphers.c")),
     ("pairs.c", include_str!("../init/pairs.c")),
     ("loads.c", include_str!("../init/loads.c")),
 ];

@@ -55,6 +55,69 @@ macro_rules! compressing {
     };
 }
 
+/// A module, of which a part is loaded as an algorithm that has a name: work without disks.
+macro_rules! without_disks {
+    ($module:literal, $loaded:expr, $script:expr) => {
+        Subject {
+            module: $module,
+            within: &[],
+            loaded: $loaded,
+            form: Form::Ext2,
+            disks: &[],
+            script: $script,
+        }
+    };
+}
+
+/// Digests and checksums from sockets.
+macro_rules! hashes {
+    ($module:literal, $loaded:literal, $algorithm:literal) => {
+        without_disks!(
+            $module,
+            &["cryptomgr", $loaded, "algif_hash"],
+            concat!(
+                "tree /dev 4\nhash ",
+                $algorithm,
+                " 60\nlook /dev 4\nrest more\nhash ",
+                $algorithm,
+                " 9\nlook /dev 4\n"
+            )
+        )
+    };
+}
+
+/// A cipher, there and back, with a key of so many bytes.
+macro_rules! hides {
+    ($module:literal, $loaded:literal, $algorithm:literal, $key:literal) => {
+        without_disks!(
+            $module,
+            &["cryptomgr", "ecb", $loaded, "algif_skcipher"],
+            concat!(
+                "tree /dev 4\ncipher ecb(",
+                $algorithm,
+                ") ",
+                $key,
+                " 60\nlook /dev 4\nrest more\ncipher ecb(",
+                $algorithm,
+                ") ",
+                $key,
+                " 9\nlook /dev 4\n"
+            )
+        )
+    };
+}
+
+/// A compressing disk.
+macro_rules! compresses {
+    ($module:literal, $loaded:literal, $algorithm:literal) => {
+        without_disks!(
+            $module,
+            &["cryptomgr", $loaded, "zram"],
+            compressing!($algorithm)
+        )
+    };
+}
+
 const DEFLATE: &str = compressing!("deflate");
 const ZSTD: &str = compressing!("zstd");
 
@@ -84,7 +147,7 @@ const VETH: &[&str] = &[
 ];
 
 /// All of them.
-pub static SUBJECTS: [Subject; 15] = [
+pub static SUBJECTS: [Subject; 55] = [
     Subject {
         module: "ext2",
         within: &[],
@@ -219,6 +282,54 @@ pub static SUBJECTS: [Subject; 15] = [
         script: "tree /dev 4\nmount qnx6 /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
                  mount qnx6 /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod qnx6\nlook /dev 4\n",
     },
+    Subject {
+        module: "ufs",
+        within: &[],
+        loaded: &["ufs"],
+        form: Form::Read(images::ufs),
+        disks: TWO,
+        script: "tree /dev 4\nmount ufs /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
+                 mount ufs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod ufs\nlook /dev 4\n",
+    },
+    hashes!("md4", "md4", "md4"),
+    hashes!("rmd160", "rmd160", "rmd160"),
+    hashes!("sha512_generic", "sha512_generic", "sha512"),
+    hashes!("sha3_generic", "sha3_generic", "sha3-256"),
+    hashes!("sm3", "sm3_generic", "sm3"),
+    hashes!("sm3_generic", "sm3_generic", "sm3"),
+    hashes!("streebog_generic", "streebog_generic", "streebog256"),
+    hashes!("wp512", "wp512", "wp512"),
+    hashes!("crc32_generic", "crc32_generic", "crc32"),
+    hashes!("crc32c_generic", "crc32c_generic", "crc32c"),
+    hashes!("crct10dif_generic", "crct10dif_generic", "crct10dif"),
+    hashes!("crct10dif_common", "crct10dif_generic", "crct10dif"),
+    hashes!("xxhash_generic", "xxhash_generic", "xxhash64"),
+    hashes!("xxhash", "xxhash_generic", "xxhash64"),
+    hides!("anubis", "anubis", "anubis", "16"),
+    hides!("blowfish_generic", "blowfish_generic", "blowfish", "16"),
+    hides!("blowfish_common", "blowfish_generic", "blowfish", "16"),
+    hides!("camellia_generic", "camellia_generic", "camellia", "16"),
+    hides!("cast5_generic", "cast5_generic", "cast5", "16"),
+    hides!("cast6_generic", "cast6_generic", "cast6", "16"),
+    hides!("des_generic", "des_generic", "des", "8"),
+    hides!("libdes", "des_generic", "des", "8"),
+    hides!("serpent_generic", "serpent_generic", "serpent", "16"),
+    hides!("tea", "tea", "tea", "16"),
+    hides!("twofish_generic", "twofish_generic", "twofish", "16"),
+    hides!("twofish_common", "twofish_generic", "twofish", "16"),
+    compresses!("lz4", "lz4", "lz4"),
+    compresses!("lz4_decompress", "lz4", "lz4"),
+    compresses!("lz4hc", "lz4hc", "lz4hc"),
+    compresses!("lz4hc_compress", "lz4hc", "lz4hc"),
+    compresses!("lzo", "lzo", "lzo"),
+    compresses!("lzo_rle", "lzo_rle", "lzo-rle"),
+    compresses!("lzo_compress", "lzo", "lzo"),
+    compresses!("lzo_decompress", "lzo", "lzo"),
+    compresses!("842", "842", "842"),
+    compresses!("842_compress", "842", "842"),
+    compresses!("842_decompress", "842", "842"),
+    compresses!("deflate", "deflate", "deflate"),
+    compresses!("zstd", "zstd", "zstd"),
 ];
 
 impl Subject {
@@ -235,7 +346,13 @@ impl Subject {
 
     /// Whether no result of a module without disks is wrong. A result that is missing is not wrong.
     pub(crate) fn is_right(&self, said: &str) -> bool {
-        let results = ["init: hash ", "init: check ", "init: net ", "init: pair "];
+        let results = [
+            "init: hash ",
+            "init: cipher ",
+            "init: check ",
+            "init: net ",
+            "init: pair ",
+        ];
         let mut lines = said
             .lines()
             .filter(|line| results.iter().any(|one| line.starts_with(one)));
