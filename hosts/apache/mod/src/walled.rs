@@ -90,7 +90,7 @@ pub(crate) struct Walled {
     /// What calls that run now have taken out of lists.
     pub(crate) borrowed: Mutex<Vec<Borrowed>>,
     /// Of a heap that the module has in itself.
-    pub(crate) pieces: Mutex<HashMap<u64, pieces::Piece>>,
+    pub(crate) pieces: Mutex<pieces::Pieces>,
     /// Our requests for those in the module's memory.
     pub(crate) shadows: Mutex<HashMap<u64, u64>>,
     /// The core's regular expressions, by the places that the module has for them.

@@ -70,6 +70,8 @@ static int hostile(request_rec *r)
         return put(r, what);
     if (!strncmp(what, "fill-", 5))
         return fill(r, what);
+    if (!strncmp(what, "heap-", 5))
+        return heap(r, what);
     if (!strcmp(what, "raced-first") || !strcmp(what, "raced-second"))
         return raced(r, !strcmp(what, "raced-second"));
     if (!strcmp(what, "table-grown") || !strcmp(what, "hash-grown"))

@@ -44,6 +44,7 @@ void objects(request_rec *r, const char *what);
 int raced(request_rec *r, int me);
 int put(request_rec *r, const char *what);
 int fill(request_rec *r, const char *what);
+int heap(request_rec *r, const char *what);
 int waits(request_rec *r, const char *what);
 int locked(request_rec *r, const char *what);
 /* texts.c */

@@ -121,6 +121,46 @@ int fill(request_rec *r, const char *what)
     return OK;
 }
 
+/* One thread has APR write to a piece of the heap, and another one gives the piece back meanwhile. */
+enum { PIECE = 36 << 20, READ = PIECE / 4 * 3 - 3, ROUNDS = 5 };
+
+static char *volatile piece;
+static volatile int pieces;
+
+int heap(request_rec *r, const char *what)
+{
+    int n, meanwhile = 0;
+
+    ap_set_content_type(r, "text/plain");
+    if (!strcmp(what, "heap-given")) {
+        for (n = 0; pieces < ROUNDS && n < 100000; n++) {
+            char *now = piece;
+
+            apr_sleep(100);
+            if (now && *(volatile char *)now) {
+                piece = NULL;
+                free(now);
+            }
+        }
+        ap_rputs("done", r);
+        return OK;
+    }
+    for (n = 0; n < ROUNDS; n++) {
+        char *now = piece = malloc(PIECE);
+
+        if (!now)
+            break;
+        /* Text from the end of the piece, from its beginning on. */
+        apr_base64_encode_binary(now, (unsigned char *)now + PIECE - READ, READ);
+        meanwhile += !piece;
+        while (piece)
+            apr_sleep(100);
+        pieces = n + 1;
+    }
+    ap_rprintf(r, meanwhile ? "%d" : "%d, and none was given back", n);
+    return OK;
+}
+
 /* What a request has that waits, for those of other threads. */
 static apr_table_t *volatile kept_table;
 apr_pool_t *volatile kept_pool;

@@ -333,11 +333,12 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     assert!(ended.is_ok(), "{ended:?}: {}", server.log());
 }
 
-/// The module that attacks, with time enough to wait.
+/// The module that attacks, with time enough to wait, and memory.
 fn patient(place: &Place) -> String {
     let patient = place.scratch.path().join("patient.toml");
     let policy = fs::read_to_string(here("tests/hostile/hostile.toml")).expect("it is there");
     let policy = policy.replace("time = \"500 ms\"", "time = \"60 s\"");
+    let policy = policy.replace("memory = \"8 MiB\"", "memory = \"128 MiB\"");
     fs::write(&patient, policy).expect("written");
     let own = here("tests/hostile/hostile.toml").display().to_string();
     let module = place.walled("hostile");
@@ -371,6 +372,8 @@ pub(crate) fn what_another_thread_works_with_is_not_ended_nor_used(place: &Place
     for (forged, open, times) in [
         ("/hostile/put-forged", "/hostile/put-open", "50000"),
         ("/hostile/fill-forged", "/hostile/fill-open", "20000"),
+        // The host writes to what another thread gives back: that is no memory of the host's.
+        ("/hostile/heap-given", "/hostile/heap-written", "5"),
     ] {
         let second = std::thread::spawn(move || running::try_get(port, forged, &[]));
         let first = running::try_get(port, open, &[]);
