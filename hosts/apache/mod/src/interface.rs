@@ -115,13 +115,55 @@ impl Param {
 
     /// Whether it has to do with buckets.
     pub(crate) fn is_ring(&self) -> bool {
-        matches!(
-            self,
-            Param::Object {
-                kind: Kind::Brigade | Kind::Bucket,
-                ..
-            } | Param::OutObject(Kind::Bucket)
-        )
+        match *self {
+            Param::Object { kind, .. } => matches!(kind, Kind::Brigade | Kind::Bucket),
+            Param::OutObject(kind) => kind == Kind::Bucket,
+            Param::Any
+            | Param::Pool
+            | Param::Request { .. }
+            | Param::Connection { .. }
+            | Param::Server { .. }
+            | Param::Command
+            | Param::Out { .. }
+            | Param::OutBy { .. }
+            | Param::OutAt(..)
+            | Param::Text { .. }
+            | Param::Address { .. }
+            | Param::Matches { .. }
+            | Param::Most { .. }
+            | Param::Read { .. }
+            | Param::Moved
+            | Param::Callback(_)
+            | Param::Flush => false,
+        }
+    }
+
+    /// How many bytes the host writes for it to a place of ours, and whether that is an object.
+    pub(crate) fn out(&self) -> Option<(u64, bool)> {
+        match *self {
+            Param::Out {
+                bytes, here: false, ..
+            } => Some((bytes, false)),
+            Param::OutObject(_) => Some((8, true)),
+            Param::Any
+            | Param::Pool
+            | Param::Request { .. }
+            | Param::Connection { .. }
+            | Param::Server { .. }
+            | Param::Command
+            | Param::Object { .. }
+            | Param::Out { here: true, .. }
+            | Param::OutBy { .. }
+            | Param::OutAt(..)
+            | Param::Text { .. }
+            | Param::Address { .. }
+            | Param::Matches { .. }
+            | Param::Most { .. }
+            | Param::Read { .. }
+            | Param::Moved
+            | Param::Callback(_)
+            | Param::Flush => None,
+        }
     }
 }
 
@@ -166,11 +208,9 @@ pub(crate) struct Needs {
 
 impl Needs {
     pub(crate) fn of(params: &[Param], answer: Answer) -> Needs {
-        let is_out =
-            |param: &Param| matches!(param, Param::Out { here: false, .. } | Param::OutObject(_));
         Needs {
             rings: params.iter().any(Param::is_ring) || answer.is_ring(),
-            outs: params.iter().any(is_out),
+            outs: params.iter().any(|param| param.out().is_some()),
         }
     }
 }
@@ -243,19 +283,36 @@ impl Given {
         }
     }
 
-    /// Whether something is granted or offered for it.
-    fn is_granted(&self) -> bool {
-        matches!(self, Given::Out(_) | Given::OutAt(_) | Given::Callback(_))
+    /// What is done for it, besides that it may say what the call may use.
+    fn care(&self) -> Care {
+        match self {
+            Given::Out(_) | Given::OutAt(_) | Given::Callback(_) => Care::Granted,
+            Given::Copy => Care::Copied,
+            Given::Brigade => Care::Shown,
+            Given::Command => Care::OfFrame,
+            Given::Any
+            | Given::Pool
+            | Given::Request
+            | Given::Connection
+            | Given::Server
+            | Given::Filter
+            | Given::Table
+            | Given::Thing
+            | Given::Balancer => Care::Nothing,
+        }
     }
+}
 
-    /// Whether something is granted, copied or shown for it.
-    fn is_seen_to(&self) -> bool {
-        use Given::{Brigade, Callback, Command, Copy, Out, OutAt};
-        matches!(
-            self,
-            Brigade | Callback(_) | Command | Copy | Out(_) | OutAt(_)
-        )
-    }
+/// What is done for a parameter of a module's function, for the length of the call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Care {
+    Nothing,
+    /// Something is granted or offered.
+    Granted,
+    Copied,
+    Shown,
+    /// Something is granted for what the call's frame has.
+    OfFrame,
 }
 
 /// What an ended call leaves behind, besides what it answers.
@@ -330,15 +387,17 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
             });
             let error = error.trim().parse::<i64>().ok().map(|n| n as u64);
             let given: Vec<Given> = given.collect();
+            let has = |care: Care| given.iter().any(|given| given.care() == care);
+            let is_cared_for = given.iter().any(|given| given.care() != Care::Nothing);
             let roots = given.iter().copied().enumerate().take(slots::WIDE);
             let roots = roots.filter(|(_, given)| given.is_root());
             let back = Back {
                 name,
                 roots: roots.collect(),
-                grants: given.iter().any(Given::is_granted),
-                copies: given.contains(&Given::Copy),
-                shows: given.contains(&Given::Brigade),
-                is_seen_to: name == "register" || given.iter().any(Given::is_seen_to),
+                grants: has(Care::Granted),
+                copies: has(Care::Copied),
+                shows: has(Care::Shown),
+                is_seen_to: name == "register" || is_cared_for,
                 given,
                 words: all.trim(),
                 answer: result(answer.trim()),

@@ -73,13 +73,13 @@ impl Outs {
     ) -> Answer<()> {
         for (at, param) in params.iter().enumerate().take(WIDE) {
             let value = arguments[at];
-            let (bytes, is_object) = match *param {
-                Param::Out {
-                    bytes, here: false, ..
-                } if value != 0 => (bytes, false),
-                Param::OutObject(_) => (8, true),
-                _ => continue,
+            let Some((bytes, is_object)) = param.out() else {
+                continue;
             };
+            // Whether there may be none is looked at later.
+            if value == 0 && !is_object {
+                continue;
+            }
             frame.walled.must_write(value, bytes)?;
             let word = self.place(at, value, bytes)?;
             if !is_object {
