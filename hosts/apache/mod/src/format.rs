@@ -328,8 +328,14 @@ variadic! {
             other if Some(other as usize) == apr::symbol("ap_expr_lookup_default") => other,
             other => return Err(format!("{other:#x} is no function of the module")),
         };
-        // SAFETY: the state is the core's, the error's place the module's, the function one that it may pass.
-        let made = unsafe { apr::ap_expr_parse_cmd_mi(cmd, text, flags, error, lookup, index) };
+        // httpd asks the word that it has just written whether there is a tree.
+        let mut why = 0u64;
+        let place = &raw mut why as u64;
+        // SAFETY: the state is the core's, the error's place ours, the function one that the module may pass.
+        let made = unsafe { apr::ap_expr_parse_cmd_mi(cmd, text, flags, place, lookup, index) };
+        frame.walled.must_write(error, 8)?;
+        // SAFETY: the module may write there.
+        unsafe { (error as *mut u64).write_unaligned(why) };
         // SAFETY: `cmd` is the state that the core has passed to this call.
         let pool = unsafe { read(cmd + layout::CMD_POOL) };
         frame.walled.know(frame, Some(pool), made, Kind::Expression)?;
