@@ -385,10 +385,14 @@ pub(crate) extern "C" fn apr_file_read(file: u64, to: u64, bytes: u64) -> u64 {
 /// Sets a field of a configuration: at the distance that the directive's row has, which is the module's.
 fn slot(cmd: u64, configuration: u64, argument: u64, bytes: u64, name: &str) -> u64 {
     mediate(|frame| {
-        // Those of flags get a number.
-        if !name.starts_with("ap_set_flag") && argument != 0 {
-            string(argument)?;
-        }
+        // Those of flags get a number, and one keeps the string's address. All others read it twice, or make a string of it that
+        // they change.
+        let copy = match name {
+            _ if name.starts_with("ap_set_flag") || argument == 0 => None,
+            "ap_set_string_slot" => string(argument).map(|_| None)?,
+            _ => Some(copied::with_zero(argument)?),
+        };
+        let argument = copy.as_ref().map_or(argument, |copy| copy.as_ptr() as u64);
         let is_given = frame.roots.contains(&crate::frame::Root::Command(cmd));
         if !is_given {
             return Err(format!("{name}: {cmd:#x} is no state of this directive"));
