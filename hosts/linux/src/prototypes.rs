@@ -18,7 +18,17 @@ ihold: inode
 inode_add_bytes: inode
 inode_sub_bytes: inode
 iput: inode?
+mullion_buffer_no_error: buffer_head
+mullion_buffer_not_uptodate: buffer_head
+mullion_buffer_uptodate: buffer_head
 mullion_get_buffer: buffer_head
+mullion_lock_buffer: buffer_head
+mullion_lock_page: page
+mullion_page_checked: page
+mullion_page_error: page
+mullion_page_no_error: page
+mullion_page_not_uptodate: page
+mullion_page_uptodate: page
 mutex_lock: mutex
 mutex_unlock: mutex
 rb_erase: rb_node rb_root
