@@ -9,7 +9,7 @@ use crate::frame::{Frame, Root, now};
 use crate::interface::{Answer as Result_, Extent, Needs, Param, Row, Way, table};
 use crate::layout::{self, read};
 use crate::object::Kind;
-use crate::outs::Outs;
+use crate::outs::{Outs, Written};
 use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
@@ -359,6 +359,8 @@ fn looked_at(
     // What the function reads twice, no thread of the module changes meanwhile.
     let mut copies: Vec<Vec<u8>> = Vec::new();
     let mut addresses: Vec<Box<[u64]>> = Vec::new();
+    // What it writes, of any length.
+    let mut written = Written::default();
     let has_rings = needs.rings;
     // A request's thread works with its buckets without a lock.
     if matches!(answer, Result_::Object(Kind::Allocator | Kind::Brigade))
@@ -461,6 +463,10 @@ fn looked_at(
                     .must_write(value, bytes)
                     .map_err(|what| format!("{}: {what}", name))?;
             }
+            Param::Out { bytes, .. } if value != 0 && param.out().is_none() => {
+                let own = written.take_over(frame, at, value, bytes);
+                arguments[at] = own.map_err(|what| with_name(name, &what))?;
+            }
             // Nothing is written where there is none, if there is no room.
             Param::OutBy { by, scale, null } if value != 0 || !null => {
                 let bytes = arguments
@@ -468,9 +474,8 @@ fn looked_at(
                     .copied()
                     .unwrap_or(0)
                     .saturating_mul(scale);
-                walled
-                    .must_write(value, bytes)
-                    .map_err(|what| format!("{}: {what}", name))?;
+                let own = written.take_over(frame, at, value, bytes);
+                arguments[at] = own.map_err(|what| with_name(name, &what))?;
             }
             Param::OutAt(by, wide) => {
                 let count = arguments.get(by).copied().unwrap_or(0);
@@ -540,7 +545,8 @@ fn looked_at(
             call(a, b, c, d, e, f)
         }
     };
-    let result = outs.answer(result);
+    let result = written.answer(outs.answer(result));
+    written.give_back(frame, arguments)?;
     if let Some((at, text, to)) = moved {
         arguments[at] = to;
         // SAFETY: the module may write there, as was looked at.

@@ -2,6 +2,7 @@
 
 use crate::frame::Root;
 use crate::object::Kind;
+use crate::outs;
 use crate::slots;
 use mullion_word_policy::{Call, File, Interface};
 use std::collections::{BTreeMap, HashMap};
@@ -138,12 +139,12 @@ impl Param {
         }
     }
 
-    /// How many bytes the host writes for it to a place of ours, and whether that is an object.
+    /// How many bytes the host writes for it to a small place of ours, and whether that is an object.
     pub(crate) fn out(&self) -> Option<(u64, bool)> {
         match *self {
             Param::Out {
                 bytes, here: false, ..
-            } => Some((bytes, false)),
+            } if bytes <= outs::MOST => Some((bytes, false)),
             Param::OutObject(_) => Some((8, true)),
             Param::Any
             | Param::Pool
@@ -152,7 +153,7 @@ impl Param {
             | Param::Server { .. }
             | Param::Command
             | Param::Object { .. }
-            | Param::Out { here: true, .. }
+            | Param::Out { .. }
             | Param::OutBy { .. }
             | Param::OutAt(..)
             | Param::Text { .. }

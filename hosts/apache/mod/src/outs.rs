@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 /// So many bytes a place has at most.
-const MOST: u64 = 256;
+pub(crate) const MOST: u64 = 256;
 /// So many places a call has, and words in all of them.
 const PLACES: usize = 6;
 const WORDS: usize = 48;
@@ -175,6 +175,52 @@ impl Outs {
             let from = self.at(place.word);
             // SAFETY: the place has so many bytes, and the module may write them.
             unsafe { (place.to as *mut u8).copy_from_nonoverlapping(from, place.bytes) };
+        }
+        Ok(())
+    }
+}
+
+/// What a function writes of any length, as lines and buffers: httpd looks for the end of a line that it has just written, and writes
+/// there.
+#[derive(Default)]
+pub(crate) struct Written(Vec<(usize, u64, Vec<u8>)>);
+
+impl Written {
+    /// A place of ours for an argument, with what the module has there.
+    pub(crate) fn take_over(
+        &mut self,
+        frame: &Frame,
+        argument: usize,
+        to: u64,
+        bytes: u64,
+    ) -> Answer<u64> {
+        frame.walled.must_write(to, bytes)?;
+        if bytes == 0 {
+            return Ok(to);
+        }
+        let mut own = vec![0; bytes as usize];
+        copied::bytes(to, &mut own)?;
+        let at = own.as_mut_ptr() as u64;
+        self.0.push((argument, to, own));
+        Ok(at)
+    }
+
+    /// What the function has answered, which may be one of its places.
+    pub(crate) fn answer(&self, result: u64) -> u64 {
+        let theirs = self.0.iter().find_map(|(_, to, own)| {
+            let inside = result.wrapping_sub(own.as_ptr() as u64);
+            (inside < own.len() as u64).then(|| to.wrapping_add(inside))
+        });
+        theirs.unwrap_or(result)
+    }
+
+    /// The call is over.
+    pub(crate) fn give_back(self, frame: &Frame, arguments: &mut [u64; WIDE]) -> Answer<()> {
+        for (argument, to, own) in self.0 {
+            arguments[argument] = to;
+            frame.walled.must_write(to, own.len() as u64)?;
+            // SAFETY: the module may write so many bytes there.
+            unsafe { (to as *mut u8).copy_from_nonoverlapping(own.as_ptr(), own.len()) };
         }
         Ok(())
     }

@@ -75,22 +75,21 @@ fn out(word: &str) -> Option<u64> {
     }
 }
 
-/// Whether all such places of a row have room (`outs.rs`), and each count that bytes are read by lies in one.
+/// Whether all such places of a row have room (`outs.rs`), and each count that bytes are read by lies in one. A longer one has room
+/// for itself.
 fn fits(words: &[&str]) -> bool {
     const PLACES: usize = 6;
     const MOST: u64 = 256;
     const ROOM: u64 = 48 * 8;
-    let outs = || words.iter().filter_map(|word| out(word));
+    let all = || words.iter().filter_map(|word| out(word));
+    let outs = || all().filter(|bytes| *bytes <= MOST);
     let sum: u64 = outs().map(|bytes| bytes.next_multiple_of(8)).sum();
     let mut counts = words.iter().filter_map(|word| word.strip_prefix("'@"));
     let is_out = |at: &str| {
         let word = at.parse().ok().and_then(|at: usize| words.get(at));
         word.is_some_and(|word| out(word) == Some(8))
     };
-    outs().count() <= PLACES
-        && outs().all(|bytes| bytes <= MOST)
-        && sum <= ROOM
-        && counts.all(is_out)
+    outs().count() <= PLACES && sum <= ROOM && counts.all(is_out)
 }
 
 pub(crate) fn each_structure_is_looked_at(place: &Place) {
