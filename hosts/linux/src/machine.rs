@@ -8,6 +8,7 @@ use crate::stand::{ORDINARY, kbuild, stand};
 use mullion_word_policy::File;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// Modules in the place of kbuild's own.
@@ -135,6 +136,8 @@ impl<'b> Machine<'b> {
             let policy = policy.map_err(|why| Setup::Build(format!("{name}.toml: {why}")))?;
             let named: Vec<&str> = policy.exports.keys().map(String::as_str).collect();
             let linked = self.linked(module, &policy)?;
+            let turn = self.maker.turn(module, protection);
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             let row = self.maker.make_with(&linked, protection, &named, source)?;
             if !matches!(row.outcome, Outcome::Verified { .. }) {
                 return Err(Setup::Build(format!("{name}: {:?}", row.outcome)));

@@ -7,10 +7,12 @@ use crate::kernel::{Built, Setup, at};
 use crate::row::{Outcome, Row};
 use mullion_fetch::digest;
 use mullion_word_verifier::verify;
+use std::collections::HashMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The first argument with which [`Maker`] starts its own program as a compiler.
 pub(crate) const COMPILE: &str = "--as-compiler";
@@ -95,6 +97,8 @@ pub struct Maker<'b> {
     folder: PathBuf,
     /// Of this program, which is the compiler too.
     base: String,
+    /// By the place of a module.
+    turns: Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>,
 }
 
 impl<'b> Maker<'b> {
@@ -117,6 +121,7 @@ impl<'b> Maker<'b> {
             built,
             folder: folder.to_path_buf(),
             base: digest(&program)?,
+            turns: Mutex::default(),
         })
     }
 
@@ -124,6 +129,14 @@ impl<'b> Maker<'b> {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Whose turn it is to make a module, from its own source or a changed one. Who has the turn finds at the module's
+    /// [place](Self::place) what it has made there itself.
+    pub(crate) fn turn(&self, module: &Module, protection: Protection) -> Arc<Mutex<()>> {
+        let place = self.place(module, protection);
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(turns.entry(place).or_default())
     }
 
     /// All modules that the build has, by name.

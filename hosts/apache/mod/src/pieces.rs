@@ -1,6 +1,5 @@
 //! Memory for the heap that a module has in itself, as Lua does: large pieces, each granted for itself. They stay the module's
 //! when a call was stopped, because what it has in pools points to them. Its heap begins anew then, with other pieces.
-
 //!
 //! None of this memory is ever the core's, as with that of pools (`arena.rs`). So a function of the host may still write there when
 //! another thread of the module gives the piece back.
