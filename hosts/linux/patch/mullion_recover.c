@@ -347,8 +347,8 @@ void mullion_get_buffer(struct buffer_head *bh)
 }
 EXPORT_SYMBOL_GPL(mullion_get_buffer);
 
-/* What the kernel has in line for buffers and pages. No module writes their structures: it calls these, and the library looks at
- * whether it has the buffer or the page, and notes the locks. */
+/* What the kernel has in line for buffers and pages. No module writes their structures: it calls these. The library looks at
+ * whether it has the buffer or takes the page's lock; of a page that it marks, at the type alone. It notes the locks. */
 void mullion_lock_buffer(struct buffer_head *bh)
 {
 	lock_buffer(bh);
