@@ -131,8 +131,8 @@ impl<'b> Maker<'b> {
         &self.folder
     }
 
-    /// Whose turn it is to make a module, from its own source or a changed one. Who has the turn finds at the module's
-    /// [place](Self::place) what it has made there itself.
+    /// The lock of a module's [place](Self::place). Its holder makes the module there, from its own source or a changed one. No other
+    /// thread writes there until the holder has taken it.
     pub(crate) fn turn(&self, module: &Module, protection: Protection) -> Arc<Mutex<()>> {
         let place = self.place(module, protection);
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
