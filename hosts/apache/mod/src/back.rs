@@ -113,6 +113,15 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
     Ok(slots::at(&STANDS, place) as u64)
 }
 
+/// Whether a function is one of ours that stands for one of this module's.
+pub(crate) fn is_of(walled: &Walled, function: u64) -> bool {
+    static PLACES: OnceLock<HashMap<u64, usize>> = OnceLock::new();
+    let all = || (0..COUNT).map(|place| (slots::at(&STANDS, place) as u64, place));
+    let place = PLACES.get_or_init(|| all().collect()).get(&function);
+    let slot = place.and_then(|place| SLOTS[*place].get());
+    slot.is_some_and(|slot| std::ptr::eq(slot.walled, walled))
+}
+
 /// The whole text behind a directive's name, which the module may take apart in its place, is a copy of the module's.
 fn raw(frame: &Frame, arguments: &mut [u64; WIDE]) -> Answer<()> {
     const RAW: u32 = 0;

@@ -5,6 +5,7 @@ use crate::back;
 use crate::caught::caught;
 use crate::copied;
 use crate::errors;
+use crate::filters;
 use crate::frame::{Frame, Root, now};
 use crate::interface::{Answer as Result_, Extent, Needs, Param, Row, Way, table};
 use crate::layout::{self, read};
@@ -513,6 +514,18 @@ fn looked_at(
                 arguments[at] = text.as_ptr() as u64;
                 copies.push(text);
             }
+            Param::FilterName => {
+                let text = filters::free_name(frame, name, value);
+                let text = text.map_err(|what| format!("{name}: argument {at}: {what}"))?;
+                arguments[at] = text.as_ptr() as u64;
+                copies.push(text);
+            }
+            Param::Context if value == 0 => {}
+            Param::Context => {
+                if !filters::is_own_one(frame, name, params, arguments) {
+                    return Err(format!("{name}: {value:#x} is a word of another's filter"));
+                }
+            }
             Param::Text { null: true } => {}
             Param::Text { .. } => return lacks(name, at, value, "string"),
             Param::Out { null: false, .. } if value == 0 => {
@@ -605,7 +618,10 @@ fn looked_at(
         }
         Result_::Object(kind) => {
             walled.know(frame, pool(), result, kind)?;
-            if kind == Kind::Filter && result != 0 {
+            // SAFETY: the core has just made it.
+            let is_own =
+                kind == Kind::Filter && result != 0 && unsafe { filters::is_own(walled, result) };
+            if is_own {
                 walled.touch(frame, Root::Filter(result))?;
             }
             Ok(result)

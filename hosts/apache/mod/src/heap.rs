@@ -168,27 +168,6 @@ pub(crate) extern "C" fn apr_global_mutex_child_init(at: u64, file: u64, pool: u
     })
 }
 
-/// So much at a time stays for good.
-const RETAINED: u64 = 1 << 20;
-
-/// It stays over restarts of the server.
-pub(crate) extern "C" fn ap_retained_data_create(key: u64, bytes: u64) -> u64 {
-    mediate(|frame| {
-        string(key)?;
-        if bytes > RETAINED {
-            return Err(format!(
-                "ap_retained_data_create: {bytes} bytes are too many"
-            ));
-        }
-        let real = apr::symbol("ap_retained_data_create").ok_or("the server does not have it")?;
-        // SAFETY: it is httpd's function.
-        let real: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let made = real(key, bytes.next_multiple_of(8));
-        std::mem::forget(frame.walled.grant(made, bytes.next_multiple_of(8))?);
-        Ok(made)
-    })
-}
-
 pub(crate) extern "C" fn apr_vsnprintf(to: u64, bytes: u64, format: u64, list: u64) -> u64 {
     mediate(|frame| {
         frame.walled.must_write(to, bytes)?;

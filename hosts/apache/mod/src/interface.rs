@@ -70,6 +70,10 @@ pub(crate) enum Param {
     /// A word that the host writes, and that points to a string before.
     Moved,
     Callback(&'static Back),
+    /// The word of a filter whose name or record is the first argument.
+    Context,
+    /// The name of a filter that is registered, as a copy.
+    FilterName,
     /// `ap_filter_flush` with the filter behind it, or null.
     Flush,
 }
@@ -135,6 +139,8 @@ impl Param {
             | Param::Read { .. }
             | Param::Moved
             | Param::Callback(_)
+            | Param::Context
+            | Param::FilterName
             | Param::Flush => false,
         }
     }
@@ -163,6 +169,8 @@ impl Param {
             | Param::Read { .. }
             | Param::Moved
             | Param::Callback(_)
+            | Param::Context
+            | Param::FilterName
             | Param::Flush => None,
         }
     }
@@ -523,6 +531,8 @@ pub(crate) fn param(word: &str) -> Param {
         None | Some(b'.' | b'$') => Param::Any,
         Some(b'"') => Param::Text { null },
         Some(b'f') if word == "flush" => Param::Flush,
+        Some(b'c') if word == "ctx" => Param::Context,
+        Some(b'n') if word == "name" => Param::FilterName,
         Some(b'c') if word == "cmd" => Param::Command,
         Some(b'p') => Param::Pool,
         Some(b'r') => Param::Request { null },
@@ -576,6 +586,13 @@ const COMPUTE: [&str; 9] = [
     "identifiers",
 ];
 
+/// More functions that write lists of the process, for which there is no lock. Modules call them while the configuration is read.
+const BEFORE_SERVING: [&str; 3] = [
+    "ap_method_register",
+    "ap_mutex_register",
+    "xmlAddEncodingAlias",
+];
+
 /// All functions, and for each group what it is for.
 pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
@@ -621,7 +638,9 @@ pub(crate) fn table() -> &'static Table {
                 needs,
                 real: AtomicUsize::new(0),
                 computes: COMPUTE.contains(&group),
-                is_hook: name.starts_with("ap_hook_") || name.starts_with("ap_register_"),
+                is_hook: name.starts_with("ap_hook_")
+                    || name.starts_with("ap_register_")
+                    || BEFORE_SERVING.contains(&name),
             });
         }
         table

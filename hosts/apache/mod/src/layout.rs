@@ -104,6 +104,7 @@ places! {
     CMD_COMMAND = "cmd_parms.cmd", 96;
     CMD_CONTEXT = "cmd_parms.context", 104;
     D_FIRST_CHILD = "ap_directive_t.first_child", 24;
+    F_FREC = "ap_filter_t.frec", 0;
     F_CTX = "ap_filter_t.ctx", 8;
     F_NEXT = "ap_filter_t.next", 16;
     F_R = "ap_filter_t.r", 24;

@@ -105,6 +105,7 @@ kinds! {
     PipedLog = b'P', Many, "piped log";
     Thing = b'o', Many, "object of another module";
     Backend = b'X', Many, "connection to a backend";
+    Stand, Many, "filter that stands for another";
     OfRequest, Many, "pool of a part of a request";
     Going, Many, "pool that ends";
     Unknown, One, "object of a kind";

@@ -15,8 +15,19 @@ struct Slot {
     params: Vec<Param>,
     answer: Result_,
     real: usize,
-    /// It is a function of buckets.
-    of: Option<Of>,
+    of: What,
+}
+
+/// What a function is, besides its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    Plain,
+    /// A function of buckets.
+    Bucket(Of),
+    /// A filter's, or its beginning.
+    Filter {
+        begins: bool,
+    },
 }
 
 extern "C" fn out<const PLACE: usize>(
@@ -40,10 +51,19 @@ extern "C" fn out<const PLACE: usize>(
 #[inline(never)]
 extern "C" fn called(place: usize, arguments: &[u64; WIDE]) -> u64 {
     mediate(|frame| match OUTS[place].get() {
-        Some(Slot { of: Some(of), .. }) => {
+        Some(Slot {
+            of: What::Bucket(of),
+            ..
+        }) => {
             let [a, b, c, d, e, f, ..] = *arguments;
             rings::call(frame, *of, [a, b, c, d, e, f])
         }
+        Some(Slot {
+            of: What::Filter { begins },
+            name,
+            real,
+            ..
+        }) => crate::filters::call(frame, (name, *real, *begins), arguments),
         Some(slot) => checked(
             frame,
             &slot.name,
@@ -66,7 +86,7 @@ pub(crate) fn offer(walled: &'static Walled, functions: &[(usize, String, &str)]
     let functions = functions.iter();
     let functions = functions.map(|(real, name, params)| {
         let params = params.split_ascii_whitespace().map(param).collect();
-        (*real, name.clone(), params, Result_::Plain, None)
+        (*real, name.clone(), params, Result_::Plain, What::Plain)
     });
     offer_all(walled, functions.collect())
 }
@@ -74,7 +94,28 @@ pub(crate) fn offer(walled: &'static Walled, functions: &[(usize, String, &str)]
 /// Lets a module call a function of another module, or of the host, that is of a known kind.
 pub(crate) fn offer_back(walled: &'static Walled, real: usize, back: &'static Back) -> Answer<()> {
     let name = back.name.to_owned();
-    offer_all(walled, vec![(real, name, back.params(), back.answer, None)])
+    offer_all(
+        walled,
+        vec![(real, name, back.params(), back.answer, What::Plain)],
+    )
+}
+
+/// Lets a module call a filter's function, and its beginning or null, with filters of its own.
+pub(crate) fn offer_filter(
+    walled: &'static Walled,
+    function: usize,
+    beginning: usize,
+) -> Answer<()> {
+    let of = |begins| What::Filter { begins };
+    let offered = [
+        (function, "a filter", of(false)),
+        (beginning, "a filter's beginning", of(true)),
+    ];
+    let offered = offered.map(|(real, name, of)| {
+        let (name, params) = (name.to_owned(), Vec::new());
+        (real, name, params, Result_::Plain, of)
+    });
+    offer_all(walled, offered.into())
 }
 
 /// The types of buckets whose functions modules may call.
@@ -105,13 +146,13 @@ pub(crate) fn offer_buckets(walled: &'static Walled) -> Answer<()> {
             // SAFETY: it is a type of APR's or the core's, which has these functions.
             let real = unsafe { crate::layout::read(kind as u64 + of as u64) } as usize;
             match all.iter().find(|(known, ..)| *known == real) {
-                Some((.., known)) if *known != Some(of) => {
+                Some((.., known)) if *known != What::Bucket(of) => {
                     return Err(format!("a function of {name} is two in one"));
                 }
                 Some(_) => {}
                 None => {
                     let name = format!("{of:?} of {name}");
-                    all.push((real, name, Vec::new(), Result_::Plain, Some(of)));
+                    all.push((real, name, Vec::new(), Result_::Plain, What::Bucket(of)));
                 }
             }
         }
@@ -122,17 +163,18 @@ pub(crate) fn offer_buckets(walled: &'static Walled) -> Answer<()> {
             format!("{of:?} of a bucket"),
             Vec::new(),
             Result_::Plain,
-            Some(of),
+            What::Bucket(of),
         ));
     }
     if let Some(free) = crate::apr::symbol("apr_bucket_free") {
         let name = "apr_bucket_free".to_owned();
-        all.push((free, name, Vec::new(), Result_::Plain, Some(Of::Free)));
+        let of = What::Bucket(Of::Free);
+        all.push((free, name, Vec::new(), Result_::Plain, of));
     }
     offer_all(walled, all)
 }
 
-type Offered = (usize, String, Vec<Param>, Result_, Option<Of>);
+type Offered = (usize, String, Vec<Param>, Result_, What);
 
 fn offer_all(walled: &'static Walled, functions: Vec<Offered>) -> Answer<()> {
     let mut calls = Vec::new();

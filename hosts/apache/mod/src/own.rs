@@ -3,12 +3,10 @@
 
 use crate::apr;
 use crate::arrays;
-use crate::back;
 use crate::call::{self, mediate};
 use crate::copied;
 use crate::format;
 use crate::frame::Frame;
-use crate::interface::back as kind;
 use crate::layout::{self, read};
 use crate::object::Kind;
 use crate::rings::Passing;
@@ -25,9 +23,10 @@ macro_rules! functions {
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
-        addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, locks, own,
-        pages, partners, patterns, pieces, pooled, pools, processes, relocatable, sections,
-        segments, shadows, sources, statements, states, streams, timed, uris, varbuf, vectors,
+        addresses, cleanups, descriptors, errors, filters, hashes, heap, kinds, ldap, libraries,
+        locks, names, own, pages, partners, patterns, pieces, pooled, pools, processes,
+        relocatable, sections, segments, shadows, sources, statements, states, streams, timed,
+        uris, varbuf, vectors,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -38,8 +37,9 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, apr_file_mktemp,
-                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create,
-                ap_add_output_filter_handle, ap_get_output_filter_handle;
+                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create;
+            filters: ap_add_output_filter_handle, ap_get_output_filter_handle;
+            names: apr_pool_userdata_get, apr_pool_userdata_set, apr_pool_userdata_setn, ap_retained_data_create, ap_retained_data_get;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_array_pstrcat, apr_tokenize_to_argv,
                 ap_list_provider_groups, ap_list_provider_names, apr_is_empty_array, ap_array_str_index, ap_array_str_contains,
@@ -55,7 +55,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_log_assert, ap_expr_parse, apr_poll;
             heap: apr_bucket_alloc, apr_bucket_free, ap_malloc, ap_escape_urlencoded_buffer, ap_parse_form_data,
                 apr_file_read_full, apr_global_mutex_child_init,
-                ap_retained_data_create, apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
+                apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
                 apr_base64_decode, apr_base64_decode_binary;
             addresses: apr_sockaddr_ip_get, apr_socket_connect, apr_socket_recvfrom, apr_mcast_join;
             uris: apr_uri_parse, apr_uri_parse_hostinfo, apr_uri_unparse;
@@ -581,88 +581,6 @@ pub(crate) extern "C" fn apr_bucket_heap_create(
             );
         }
         Passing::new(frame).made(real(from, bytes, 0, allocator))
-    })
-}
-
-/// A record of a filter, as `util_filter.h` has it.
-const RECORD: u64 = 56;
-const RECORD_FUNCTION: u64 = 8;
-const RECORD_INIT: u64 = 16;
-
-/// A module may have a record of its own, as `mod_filter` does: the core gets a copy with functions of ours.
-pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u64, c: u64) -> u64 {
-    mediate(|frame| {
-        let walled = frame.walled;
-        if !(r == 0 || call::is_request(frame, r)) || !frame.has_connection(c) {
-            return Err("ap_add_output_filter_handle: no request of the module".to_owned());
-        }
-        let pool = match r {
-            // SAFETY: both were seen to be the core's.
-            0 => unsafe { read(c + layout::C_POOL) },
-            // SAFETY: it was seen to be a request of the core's.
-            r => unsafe { read(r + layout::R_POOL) },
-        };
-        let mut passed = record;
-        if !walled.knows(record, Kind::FilterRecord) {
-            walled
-                .must_write(record, RECORD)
-                .map_err(|what| format!("ap_add_output_filter_handle: {what}"))?;
-            // SAFETY: the pool lives; the module may read its own record.
-            unsafe {
-                passed = apr::apr_palloc(pool, RECORD);
-                let (from, to) = (record as *const u8, passed as *mut u8);
-                to.copy_from_nonoverlapping(from, RECORD as usize);
-                for (at, of) in [
-                    (RECORD_FUNCTION, "output_filter"),
-                    (RECORD_INIT, "filter_init"),
-                ] {
-                    let own = read(passed + at);
-                    let stand_in = match walled.is_gate(own) || own == 0 {
-                        true => back::stand_in(frame, kind(of), own)?,
-                        // A filter without a beginning of its own, as far as the core is concerned.
-                        false => 0,
-                    };
-                    ((passed + at) as *mut u64).write(stand_in);
-                }
-                if read(passed + RECORD_FUNCTION) == 0 {
-                    return Err("a filter's record without a function".to_owned());
-                }
-            }
-        }
-        let real =
-            apr::symbol("ap_add_output_filter_handle").ok_or("the server does not have it")?;
-        // SAFETY: it is httpd's function, with what was looked at.
-        let real: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let made = real(passed, ctx, r, c);
-        walled.know(frame, Some(pool), made, Kind::Filter)?;
-        Ok(made)
-    })
-}
-
-/// The filter's functions, which `mod_filter` calls itself, become callable.
-pub(crate) extern "C" fn ap_get_output_filter_handle(name: u64) -> u64 {
-    mediate(|frame| {
-        string(name)?;
-        let real =
-            apr::symbol("ap_get_output_filter_handle").ok_or("the server does not have it")?;
-        // SAFETY: it is httpd's function.
-        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let record = real(name);
-        if record != 0 {
-            frame.walled.know(frame, None, record, Kind::FilterRecord)?;
-            // SAFETY: the core keeps records for good.
-            let functions = unsafe { [read(record + RECORD_FUNCTION), read(record + RECORD_INIT)] };
-            let offers = [
-                (functions[0] as usize, "a filter".to_owned(), "f b"),
-                (
-                    functions[1] as usize,
-                    "a filter's beginning".to_owned(),
-                    "f",
-                ),
-            ];
-            crate::out::offer(frame.walled, &offers)?;
-        }
-        Ok(record)
     })
 }
 

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 17] = [
+    let tests: [(&str, Test); 18] = [
         ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
@@ -86,6 +86,7 @@ fn main() -> ExitCode {
         ("reads", what_only_reads_is_part_of_a_module),
         ("slow", a_client_that_is_too_slow_is_told_so),
         ("start", a_module_that_is_stopped_at_the_start_is_told_of),
+        ("names", names_of_others_are_not_taken),
         (
             "plain",
             attacks::the_same_attacks_end_or_corrupt_a_stock_server,
@@ -450,6 +451,33 @@ fn a_module_that_is_stopped_at_the_start_is_told_of(place: &Place) {
     let (status, log) = Server::ends(place, &format!("{lines}Define HOSTILE\n"));
     assert_eq!(status.code(), Some(1), "{status:?}: {log}");
     assert!(log.contains("the wall stopped hostile_module: "), "{log}");
+}
+
+/// The core follows what it has kept under a name, and takes filters with certain records for its own. Names of modules are theirs
+/// alone, and a filter's name has one owner.
+fn names_of_others_are_not_taken(place: &Place) {
+    let lines = [place.stock("mime"), place.wall(), place.walled("hostile")].concat();
+    for name in ["NAME_OF_DATA", "NAME_OF_LASTING_DATA", "NAME_OF_RETAINED"] {
+        let server = Server::start(place, &format!("{lines}Define {name}\n"), false);
+        let page = || running::get(server.port, "/page.html", &[]).status;
+        assert_eq!(page(), 200, "{name}: {}", server.log());
+        let before = processes(&server);
+        server.signal(libc::SIGUSR1);
+        server.until(|| {
+            let now = processes(&server);
+            let are_new = !now.is_empty() && now.iter().all(|pid| !before.contains(pid));
+            are_new.then_some(())
+        });
+        assert_eq!(page(), 200, "{name}: {}", server.log());
+    }
+    for name in ["NAME_OF_FILTER", "NAME_OF_INPUT_FILTER"] {
+        let (status, log) = Server::ends(place, &format!("Define {name}\n{lines}"));
+        assert!(!status.success(), "{name}: {log}");
+        assert!(
+            log.contains("is a filter of another module"),
+            "{name}: {log}"
+        );
+    }
 }
 
 fn what_a_policy_does_not_name_is_refused(place: &Place) {

@@ -4,6 +4,7 @@
 
 use super::{Answer, Walled};
 use crate::deeds;
+use crate::filters;
 use crate::frame::{Frame, Root};
 use crate::layout::{self, read};
 use crate::object::Kind;
@@ -119,7 +120,11 @@ impl Walled {
             return false;
         };
         let filter = (at & !7).wrapping_sub(layout::F_CTX);
-        let filters = frame.has_filter(filter) || self.knows(filter, Kind::Filter);
+        // The word of a filter that the module has added, and that is another's, is for that one's function.
+        // SAFETY: filters that are known are the core's, and live.
+        let is_own =
+            || unsafe { self.knows(filter, Kind::Filter) && filters::is_own(self, filter) };
+        let filters = frame.has_filter(filter) || is_own();
         let roots = frame.requests().chain(self.made(Kind::Request));
         let roots = roots.map(Root::Request);
         let connections = frame.connections().chain(self.made(Kind::Connection));

@@ -63,6 +63,10 @@ void forgeries(request_rec *r, const char *what)
         ap_exists_directive((apr_pool_t *)forged, "Listen");
     if (!strcmp(what, "hook-later"))
         ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_LAST);
+    if (!strcmp(what, "method-later"))
+        ap_method_register(r->pool, "LATER");
+    if (!strcmp(what, "name-later"))
+        ap_mutex_register(r->pool, "later", NULL, APR_LOCK_DEFAULT, 0);
     if (!strcmp(what, "list-again")) {
         void *resource;
         again = 1;

@@ -182,6 +182,8 @@ static int hostile(request_rec *r)
     structures(r, what);
     tables(r, what);
     forgeries(r, what);
+    if (!strncmp(what, "context-", 8))
+        contexts(r, what);
     ends(r, what);
     objects(r, what);
     rings(r, what);
@@ -234,6 +236,7 @@ static int before(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary)
 static int configured(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary, server_rec *s)
 {
     ap_global_mutex_create(&lock_of_processes, NULL, "hostile", NULL, s, p, 0);
+    names(p, s);
     /* When the configuration is read for good. */
     if (ap_exists_config_define("HOSTILE") && ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_CREATE_PRE_CONFIG)
         *(volatile int *)16 = 1;
@@ -242,6 +245,7 @@ static int configured(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary, ser
 
 static void hooks(apr_pool_t *p)
 {
+    records();
     ap_hook_create_request(create, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_log_transaction(log_it, NULL, NULL, APR_HOOK_FIRST);

@@ -57,3 +57,7 @@ const char *take_scheme(const request_rec *r);
 void forgeries(request_rec *r, const char *what);
 void reads(request_rec *r, const char *what);
 void crossed(request_rec *r, const char *what);
+/* contexts.c */
+void contexts(request_rec *r, const char *what);
+void names(apr_pool_t *p, server_rec *s);
+void records(void);

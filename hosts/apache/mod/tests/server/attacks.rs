@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 160] = [
+const ATTACKS: [(&str, &str); 169] = [
     ("text-key", "is no string"),
     ("text-value", "is no string"),
     ("text-hash", "is no string"),
@@ -148,6 +148,8 @@ const ATTACKS: [(&str, &str); 160] = [
     ("hash-pool", "is a pool that a call works with"),
     ("list-again", "a call works with the list"),
     ("hook-later", "the server serves already"),
+    ("method-later", "the server serves already"),
+    ("name-later", "the server serves already"),
     ("table-above", "is a pool that a call works with"),
     ("pool", "is no pool that the module has made"),
     ("oldpool", "is no pool that the module has made"),
@@ -167,6 +169,13 @@ const ATTACKS: [(&str, &str); 160] = [
     ("forged", "is no bucket"),
     ("freed-bucket", "is no bucket"),
     ("scoreboard", "hostile.c:"),
+    ("context-passed", "of another's filter"),
+    ("context-of-old", "of another's filter"),
+    ("context-by-record", "of another's filter"),
+    ("context-of-input", "of another's filter"),
+    ("context-of-input-record", "of another's filter"),
+    ("context-written", "Access of"),
+    ("context-called", "is not what this function has left"),
     ("filter", "Access of"),
     ("insert", "Access of"),
     ("kind", "in a brigade is no bucket"),
@@ -263,6 +272,16 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         let now = running::get(server.port, "/hostile/pid", &[]).body;
         assert_eq!(now, pid, "behind {attack}");
     }
+    // The first function that the module has called has sent an answer.
+    let from = server.log().len();
+    let _answer = running::get(server.port, "/hostile/context-crossed", &[]);
+    let said = server.log()[from..].to_owned();
+    assert!(
+        said.contains("is not what this function has left"),
+        "{said}"
+    );
+    let now = running::get(server.port, "/hostile/pid", &[]).body;
+    assert_eq!(now, pid, "behind context-crossed");
     // What a stopped call had locked, others can lock.
     let answer = running::get(server.port, "/hostile/lock-taken", &[]);
     assert_eq!(answer.body, "0 0", "{answer:?}");

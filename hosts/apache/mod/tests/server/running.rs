@@ -1,7 +1,7 @@
 //! A server on loopback that ends with its test, and requests to it.
 
 use crate::{Place, SERVER};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// For machines that do other things; no test is about time.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a server starts of which the test expects that it ends.
+const ENDS: &str = "-DNO_DETACH";
 
 pub(crate) struct Server {
     child: Child,
@@ -76,6 +79,10 @@ impl Server {
             // Also for lines that belong to no server.
             command.args(["-e", "debug"]);
         }
+        if how == ENDS {
+            let said = File::create(root.join("said")).expect("a file");
+            command.stderr(said);
+        }
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().expect("it starts");
         Server {
@@ -86,11 +93,12 @@ impl Server {
         }
     }
 
-    /// A server that ends when it has read its configuration: how, and what its log says.
+    /// A server that ends while it reads its configuration or behind that: how, and what it and its log say.
     pub(crate) fn ends(place: &Place, lines: &str) -> (ExitStatus, String) {
-        let mut server = Server::begin(place, lines, "-DNO_DETACH");
+        let mut server = Server::begin(place, lines, ENDS);
         let status = server.child.wait().expect("ours");
-        (status, server.log())
+        let said = fs::read_to_string(place.scratch.path().join("said")).expect("it is there");
+        (status, said + &server.log())
     }
 
     /// Starts a server with these lines in its configuration: as one process, or with children.

@@ -1,0 +1,338 @@
+//! Filters. A filter has a word (`ctx`) in which its function keeps what it follows later. So nobody but the module of that function
+//! may set it.
+//!
+//! ```text
+//!   a module ──► ap_add_output_filter("NAME", word)       the function of NAME must be the module's, or the word null
+//!                the function of another record, f ──►     the function gets a filter of ours, with the word that it has left
+//! ```
+
+use crate::apr;
+use crate::back;
+use crate::call::{self, checked, has, mediate};
+use crate::copied;
+use crate::frame::Frame;
+use crate::interface::{Answer as Result_, Param, back as kind};
+use crate::layout::{self, read};
+use crate::object::Kind;
+use crate::slots::WIDE;
+use crate::walled::{Answer, Walled, lock};
+use std::sync::Mutex;
+
+/// A record of a filter, as `util_filter.h` has it.
+const RECORD: u64 = 56;
+const RECORD_FUNCTION: u64 = 8;
+const RECORD_INIT: u64 = 16;
+
+/// A module may have a record of its own, as `mod_filter` does: the core gets a copy with functions of ours.
+pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u64, c: u64) -> u64 {
+    mediate(|frame| {
+        let walled = frame.walled;
+        if !(r == 0 || call::is_request(frame, r)) || !frame.has_connection(c) {
+            return Err("ap_add_output_filter_handle: no request of the module".to_owned());
+        }
+        let pool = match r {
+            // SAFETY: both were seen to be the core's.
+            0 => unsafe { read(c + layout::C_POOL) },
+            // SAFETY: it was seen to be a request of the core's.
+            r => unsafe { read(r + layout::R_POOL) },
+        };
+        let mut passed = record;
+        if !walled.knows(record, Kind::FilterRecord) {
+            walled
+                .must_write(record, RECORD)
+                .map_err(|what| format!("ap_add_output_filter_handle: {what}"))?;
+            // SAFETY: the pool lives; the module may read its own record.
+            unsafe {
+                passed = apr::apr_palloc(pool, RECORD);
+                let (from, to) = (record as *const u8, passed as *mut u8);
+                to.copy_from_nonoverlapping(from, RECORD as usize);
+                for (at, of) in [
+                    (RECORD_FUNCTION, "output_filter"),
+                    (RECORD_INIT, "filter_init"),
+                ] {
+                    let own = read(passed + at);
+                    let stand_in = match walled.is_gate(own) || own == 0 {
+                        true => back::stand_in(frame, kind(of), own)?,
+                        // A filter without a beginning of its own, as far as the core is concerned.
+                        false => 0,
+                    };
+                    ((passed + at) as *mut u64).write(stand_in);
+                }
+                if read(passed + RECORD_FUNCTION) == 0 {
+                    return Err("a filter's record without a function".to_owned());
+                }
+            }
+        }
+        // SAFETY: the core has made it, or it is a copy of ours.
+        if ctx != 0 && !unsafe { is_own_record(walled, passed) } {
+            return Err(format!(
+                "ap_add_output_filter_handle: {ctx:#x} is a word of another's filter"
+            ));
+        }
+        let real =
+            apr::symbol("ap_add_output_filter_handle").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with what was looked at.
+        let real: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let made = real(passed, ctx, r, c);
+        walled.know(frame, Some(pool), made, Kind::Filter)?;
+        Ok(made)
+    })
+}
+
+/// The filter's functions, which `mod_filter` calls itself, become callable.
+pub(crate) extern "C" fn ap_get_output_filter_handle(name: u64) -> u64 {
+    mediate(|frame| {
+        let mut text = copied::text(frame, name)?;
+        text.push(0);
+        let real =
+            apr::symbol("ap_get_output_filter_handle").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function.
+        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
+        let record = real(text.as_ptr() as u64);
+        if record != 0 {
+            frame.walled.know(frame, None, record, Kind::FilterRecord)?;
+            // SAFETY: the core keeps records for good.
+            let functions = unsafe { [read(record + RECORD_FUNCTION), read(record + RECORD_INIT)] };
+            let [function, beginning] = functions;
+            if beginning != 0 && !goes_with(beginning, function) {
+                lock(&BEGINNINGS).push((beginning, function));
+            }
+            crate::out::offer_filter(frame.walled, function as usize, beginning as usize)?;
+        }
+        Ok(record)
+    })
+}
+
+/// Whether the function of a filter's record is the module's.
+///
+/// # Safety
+/// It is a record of the core's.
+unsafe fn is_own_record(walled: &Walled, record: u64) -> bool {
+    // SAFETY: by the caller.
+    record != 0 && back::is_of(walled, unsafe { read(record + RECORD_FUNCTION) })
+}
+
+/// Whether a filter's function is the module's. Nobody else follows its word then.
+///
+/// # Safety
+/// It is a filter of the core's, which lives.
+pub(crate) unsafe fn is_own(walled: &Walled, filter: u64) -> bool {
+    // SAFETY: by the caller; modules may write nothing of filters but their words.
+    unsafe { is_own_record(walled, read(filter + layout::F_FREC)) }
+}
+
+/// The core's record of a name, or null. Names are looked up without regard to case.
+fn record_of(function: &str, name: u64) -> u64 {
+    let find = match function.contains("output") {
+        true => "ap_get_output_filter_handle",
+        false => "ap_get_input_filter_handle",
+    };
+    apr::symbol(find).map_or(0, |real| {
+        // SAFETY: it is httpd's function, and the name is a copy of ours.
+        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
+        real(name)
+    })
+}
+
+/// Whether the filter that a call's first argument names is the module's own: by a name, which is a copy by now, or by a record.
+pub(crate) fn is_own_one(
+    frame: &Frame,
+    function: &str,
+    params: &[Param],
+    arguments: &[u64; WIDE],
+) -> bool {
+    let record = match params.first() {
+        Some(Param::Text { .. }) => record_of(function, arguments[0]),
+        // It was looked at: the core has made it.
+        Some(Param::Object {
+            kind: Kind::FilterRecord,
+            ..
+        }) => arguments[0],
+        _ => 0,
+    };
+    // SAFETY: it is a record of the core's, or null.
+    unsafe { is_own_record(frame.walled, record) }
+}
+
+/// A copy of a name that a module may register a filter by. The core has one record for a name, and looks at its own ones for filters
+/// whose words it knows.
+pub(crate) fn free_name(frame: &Frame, function: &str, name: u64) -> Answer<Vec<u8>> {
+    let mut text = copied::text(frame, name)?;
+    text.push(0);
+    let record = record_of(function, text.as_ptr() as u64);
+    // SAFETY: it is a record of the core's.
+    match record == 0 || unsafe { is_own_record(frame.walled, record) } {
+        true => Ok(text),
+        false => Err(format!(
+            "{} is a filter of another module or of the core",
+            String::from_utf8_lossy(&text[..text.len() - 1])
+        )),
+    }
+}
+
+/// A filter of ours, as a function of another module or of the core gets it. It lies in the memory of the request's or the
+/// connection's pool, where no module writes but by a right to its word.
+#[repr(C)]
+struct Stand {
+    /// `ap_filter_t`.
+    record: u64,
+    word: u64,
+    next: u64,
+    request: u64,
+    connection: u64,
+    /// The module's filter that it stands for.
+    of: u64,
+    /// The function that keeps something in the word; null until then.
+    function: u64,
+    /// The function that the filter began with, or null.
+    beginning: u64,
+}
+
+/// Beginnings of filters, with the functions that go with them.
+static BEGINNINGS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+
+fn goes_with(beginning: u64, function: u64) -> bool {
+    lock(&BEGINNINGS).contains(&(beginning, function))
+}
+
+/// What a function gets in the place of the module's filter.
+fn stand_for(frame: &Frame, filter: u64, function: u64, begins: bool) -> Answer<*mut Stand> {
+    let walled = frame.walled;
+    // SAFETY: the filter was looked at: it is the core's, and lives.
+    let [record, word, next, request, connection] = unsafe {
+        [
+            layout::F_FREC,
+            layout::F_CTX,
+            layout::F_NEXT,
+            layout::F_R,
+            layout::F_C,
+        ]
+        .map(|at| read(filter + at))
+    };
+    let fresh = Stand {
+        record,
+        word: 0,
+        next,
+        request,
+        connection,
+        of: filter,
+        function: if begins { 0 } else { function },
+        beginning: if begins { function } else { 0 },
+    };
+    // SAFETY: the filter goes with one of these, which is the core's.
+    let pool = unsafe {
+        match request {
+            0 => read(connection + layout::C_POOL),
+            r => read(r + layout::R_POOL),
+        }
+    };
+    if word == 0 {
+        // SAFETY: the pool lives, and gives that much.
+        let stand = unsafe {
+            let stand = apr::apr_palloc(pool, size_of::<Stand>() as u64) as *mut Stand;
+            stand.write(fresh);
+            stand
+        };
+        walled.know(frame, Some(pool), stand as u64, Kind::Stand)?;
+        return Ok(stand);
+    }
+    let wrong = || format!("{word:#x} is not what this function has left in the filter");
+    if begins || !walled.knows(word, Kind::Stand) {
+        return Err(wrong());
+    }
+    let stand = word as *mut Stand;
+    // SAFETY: `know` was told of it above, in a pool that has not gone.
+    unsafe {
+        let is_its = match (*stand).function {
+            0 => goes_with((*stand).beginning, function),
+            known => known == function,
+        };
+        if (*stand).of != filter || !is_its {
+            return Err(wrong());
+        }
+        stand.write(Stand {
+            word: (*stand).word,
+            beginning: (*stand).beginning,
+            ..fresh
+        });
+    }
+    Ok(stand)
+}
+
+/// So many filters of a chain are looked at.
+const CHAIN: usize = 256;
+
+/// Puts one filter in the place of another in the chains of its request and connection. Whether it was in one.
+///
+/// # Safety
+/// Both are filters of the core's or ours, with this request or null, and this connection.
+unsafe fn replace(from: u64, to: u64, request: u64, connection: u64) -> bool {
+    let mut found = false;
+    let mut heads = vec![connection + layout::C_OUTPUT_FILTERS];
+    if request != 0 {
+        heads.push(request + layout::R_OUTPUT_FILTERS);
+        heads.push(request + layout::R_PROTO_OUTPUT_FILTERS);
+    }
+    for head in heads {
+        let mut place = head;
+        for _ in 0..CHAIN {
+            // SAFETY: by the caller: places are words of the core's, which lead to filters that live.
+            let filter = unsafe { read(place) };
+            if filter == 0 {
+                break;
+            }
+            if filter == from {
+                // SAFETY: as above.
+                unsafe { (place as *mut u64).write(to) };
+                found = true;
+                break;
+            }
+            place = filter + layout::F_NEXT;
+        }
+    }
+    found
+}
+
+/// A module calls a function of another's filter with a filter of its own, as `mod_filter` does.
+pub(crate) fn call(
+    frame: &Frame,
+    (name, real, begins): (&str, usize, bool),
+    arguments: &[u64; WIDE],
+) -> Answer<u64> {
+    let filter = arguments[0];
+    if !has(frame, Kind::Filter, filter) {
+        return Err(format!(
+            "{name}: {filter:#x} is no filter that the module was given or has made"
+        ));
+    }
+    let stand = stand_for(frame, filter, real as u64, begins);
+    let stand = stand.map_err(|what| format!("{name}: {what}"))?;
+    let mut arguments = *arguments;
+    arguments[0] = stand as u64;
+    let brigade = Param::Object {
+        kind: Kind::Brigade,
+        null: false,
+    };
+    let params = [Param::Any, brigade];
+    let params = if begins { &params[..1] } else { &params[..] };
+    // SAFETY: it was just made or found.
+    let (request, connection) = unsafe { ((*stand).request, (*stand).connection) };
+    // A function that takes its filter out of the chain takes the module's out.
+    // SAFETY: both are filters of this request and connection.
+    let was_there = unsafe { replace(filter, stand as u64, request, connection) };
+    let done = checked(frame, name, params, Result_::Plain, real, &mut arguments);
+    // With the pool both have gone.
+    if !frame.walled.knows(stand as u64, Kind::Stand) {
+        return done;
+    }
+    // SAFETY: both lie in a pool that has not gone.
+    unsafe {
+        if was_there {
+            ((filter + layout::F_NEXT) as *mut u64).write((*stand).next);
+            replace(stand as u64, filter, request, connection);
+        }
+        let word = if (*stand).word == 0 { 0 } else { stand as u64 };
+        ((filter + layout::F_CTX) as *mut u64).write(word);
+    }
+    done
+}
