@@ -8,14 +8,11 @@ use std::path::{Path, PathBuf};
 /// A module, the source of its library, and files of that which are programs of their own.
 const INSIDE: [(&str, &str, [&str; 2]); 1] = [("lua", "lua-5.3", ["lua.c", "luac.c"])];
 
-/// Functions that only read what they are given, for all modules whose loads are not checked.
-pub(crate) const READS: &str = "reads.c";
-
-/// Where that file is.
+/// Where functions are that only read what they are given.
 #[must_use]
 pub fn reads() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("inside");
-    folder.join(READS)
+    folder.join("reads.c")
 }
 
 /// Adds the files of libraries to the modules that need them, and functions that only read to all.

@@ -3,7 +3,6 @@
 //! A folder keeps each module with what it was made from. So a run that was interrupted goes on, and the next one
 //! makes only what has changed.
 
-use crate::inside;
 use crate::row::{Outcome, Row};
 use crate::tree::Module;
 use mullion_fetch::{FetchError, digest};
@@ -208,11 +207,7 @@ impl Maker {
         command.args([COMPILE, "--wall=word"]);
         command.arg(format!("--protection={}", protection.name()));
         command.args(OPTIONS).args(&self.includes);
-        // A module whose loads are checked may not read what is the host's: functions of the host do.
-        let is_wanted =
-            |file: &&PathBuf| protection == Protection::Write || !file.ends_with(inside::READS);
-        let files = module.files.iter().filter(is_wanted);
-        command.args(files).arg("-o").arg(place);
+        command.args(&module.files).arg("-o").arg(place);
         let output = command
             .output()
             .map_err(|cause| Setup::Io(program, cause))?;

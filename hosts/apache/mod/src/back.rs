@@ -9,6 +9,7 @@ use crate::interface::{Answer as Result_, Back, Given};
 use crate::layout::{self, read};
 use crate::leaving;
 use crate::own;
+use crate::reading;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::sources;
 use crate::stopped;
@@ -47,6 +48,8 @@ pub(crate) struct Slot {
     kind: &'static Back,
     /// Whether nothing is done for a call but what the module's deeds ask for.
     is_plain: bool,
+    /// Whether an argument is granted, copied or shown.
+    is_seen_to: bool,
 }
 
 static SLOTS: [OnceLock<Slot>; COUNT] = [const { OnceLock::new() }; COUNT];
@@ -100,11 +103,13 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
             let slot = SLOTS
                 .get(place)
                 .ok_or("there are no more functions to stand for the module's")?;
+            let is_seen_to = kind.is_seen_to || walled.reads && kind.given.contains(&Given::Shown);
             let _new = slot.set(Slot {
                 walled,
                 function,
                 kind,
-                is_plain: !kind.is_seen_to && kind.answer != Result_::Null && kind.given.len() <= 6,
+                is_seen_to,
+                is_plain: !is_seen_to && kind.answer != Result_::Null && kind.given.len() <= 6,
             });
             known.insert(key, place);
             place
@@ -201,7 +206,7 @@ impl Slot {
     fn call(&self, arguments: &[u64; WIDE]) -> u64 {
         let walled = self.walled;
         // Nearly all calls. All else is for deeds, and for modules that have ended.
-        if !self.is_plain || !walled.deeds.none() || walled.domain.is_ended() {
+        if !self.is_plain || !walled.deeds.none() || walled.domain.is_ended() || reading::any() {
             return self.call_closely(arguments, None);
         }
         if is_timed(walled) {
@@ -259,12 +264,24 @@ impl Slot {
         }
         let fill = |roots: &mut [Root; 6]| self.fill(arguments, roots);
         let result = Frame::enter(walled, fill, |frame| {
+            if reading::any() {
+                caught(|| reading::enter(frame, arguments)).unwrap_or_else(|why| {
+                    mullion_word_runtime::refuse(why);
+                });
+            }
             let granted = match self.is_plain && walled.deeds.none() {
                 true => {
                     let result = self.invoke(arguments);
                     caught(|| walled.exchange(frame)).map(|()| result)
                 }
                 false => caught(|| self.granted(frame, arguments)),
+            };
+            let granted = match reading::any() {
+                true => {
+                    let left = caught(|| reading::leave(frame));
+                    granted.and_then(|result| left.map(|()| result))
+                }
+                false => granted,
             };
             self.settled(frame, granted)
         });
@@ -278,7 +295,7 @@ impl Slot {
 
     /// Calls the module with what its frame gives it.
     fn granted(&self, frame: &Frame, arguments: &[u64; WIDE]) -> Answer<u64> {
-        if self.kind.is_seen_to {
+        if self.is_seen_to {
             return self.seen_to(frame, *arguments);
         }
         let walled = self.walled;
@@ -371,12 +388,23 @@ impl Slot {
         let mut arguments = arguments;
         if self.kind.name == "directive" {
             raw(frame, &mut arguments)?;
+            if walled.reads {
+                // SAFETY: the core calls a directive with its state and arguments.
+                unsafe { reading::directive(frame, &mut arguments) }?;
+            }
         }
         for (at, given) in self.all_given(self.kind.copies) {
             if *given == Given::Copy && arguments[at] != 0 {
                 let home = frame.home().ok_or("a string without a request")?;
                 // SAFETY: the core's strings end with a zero.
                 arguments[at] = walled.copy(frame, home, unsafe { apr::text(arguments[at]) })?;
+            }
+        }
+        for (at, given) in self.all_given(walled.reads) {
+            if *given == Given::Shown && arguments[at] != 0 {
+                // SAFETY: the core's strings end with a zero.
+                let text = unsafe { apr::text(arguments[at]) };
+                arguments[at] = walled.copy(frame, reading::home(frame), text)?;
             }
         }
         // A call gets two brigades at most.

@@ -69,6 +69,9 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
     let kept = frame.kept();
     let answer = caught(|| {
         frame.walled.exchange(frame)?;
+        if frame.walled.reads {
+            crate::reading::publish(frame)?;
+        }
         errors::around(frame, || act(frame))
     });
     frame.let_go(kept);
@@ -185,11 +188,24 @@ fn mediated(frame: &Frame, place: usize, arguments: &mut [u64; WIDE]) -> Answer<
     if row.computes {
         frame.only_computes();
     }
+    let real = match row.copies {
+        // Others read what a module puts into a table.
+        Some(copies) if crate::reading::any() => {
+            match crate::reading::array(frame, row.name, arguments)? {
+                Some((key, array)) => {
+                    (arguments[1], arguments[2]) = (key, array);
+                    real(row)
+                }
+                None => apr::symbol(copies).ok_or("the server does not have it")?,
+            }
+        }
+        _ => real(row),
+    };
     match (&row.simple, &row.way) {
-        (Some(params), _) => simple(frame, (row.name, params), real(row), arguments),
+        (Some(params), _) => simple(frame, (row.name, params), real, arguments),
         (None, Way::Mediated(params, answer)) => {
             let what = (row.name, &params[..], *answer, row.needs);
-            looked_at(frame, what, real(row), arguments)
+            looked_at(frame, what, real, arguments)
         }
         _ => Err(format!("{} is not offered", row.name)),
     }
@@ -609,8 +625,13 @@ fn looked_at(
         }
         outs.give_back(frame)?;
     }
+    if let Result_::Bytes(count) = answer
+        && result != 0
+    {
+        crate::reading::hand(frame, result, outs.word(count).unwrap_or(0))?;
+    }
     match answer {
-        Result_::Plain | Result_::Null => Ok(result),
+        Result_::Plain | Result_::Null | Result_::Bytes(_) => Ok(result),
         Result_::Object(Kind::Bucket) => passing.made(result),
         Result_::Object(Kind::Brigade) => {
             let home = pool().or_else(|| frame.home());
@@ -634,9 +655,17 @@ fn looked_at(
                 crate::pools::add_part(walled, pool);
                 walled.know(frame, None, pool, Kind::OfRequest)?;
                 walled.know(frame, Some(pool), result, Kind::Request)?;
+                crate::reading::made(frame, result);
                 walled.touch(frame, Root::Request(result))?;
             }
             Ok(result)
+        }
+        Result_::Shown if result == 0 || !walled.reads => Ok(result),
+        Result_::Shown => {
+            let pool = pool().or_else(|| frame.home());
+            let pool = pool.unwrap_or_else(crate::reading::configuration);
+            // SAFETY: the core's strings end with a zero.
+            walled.copy(frame, pool, unsafe { apr::text(result) })
         }
         Result_::Text if result == 0 || walled.writes(result, 1) => Ok(result),
         Result_::Text => {

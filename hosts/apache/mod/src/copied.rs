@@ -1,7 +1,7 @@
 //! What a module passes to be read. An address that leads nowhere is an error of the call and no fault of the process.
 
-use crate::frame::Frame;
-use crate::walled::Answer;
+use crate::frame::{self, Frame};
+use crate::walled::{Answer, Walled};
 use mullion_word_runtime::{copy_at, text_at};
 
 /// Bytes that are looked at at a time.
@@ -33,10 +33,18 @@ pub(crate) fn words<const N: usize>(frame: &Frame, from: u64) -> Answer<[u64; N]
 
 /// A string, without the zero at its end.
 pub(crate) fn text(frame: &Frame, from: u64) -> Answer<Vec<u8>> {
-    let mut text = with_zero(from)?;
-    frame.walled.must_read(from, text.len() as u64)?;
-    text.pop();
-    Ok(text)
+    text_of(frame.walled, from)
+}
+
+pub(crate) fn text_of(walled: &'static Walled, from: u64) -> Answer<Vec<u8>> {
+    let length = bare_length(from).ok_or_else(|| no_string(from))?;
+    walled.must_read(from, length as u64 + 1)?;
+    let mut text = vec![0; length];
+    // SAFETY: the module may read there, and there is room.
+    match unsafe { copy_at(from as usize, text.as_mut_ptr(), length) } == length {
+        true => Ok(text),
+        false => Err(no_string(from)),
+    }
 }
 
 /// A string with the zero at its end, whatever the module makes of it meanwhile.
@@ -50,11 +58,25 @@ pub(crate) fn with_zero(from: u64) -> Answer<Vec<u8>> {
     }
 }
 
-/// Characters of a string, which has an end.
+/// Characters of a string, which has an end. The module that has called may read it.
 pub(crate) fn length(from: u64) -> Answer<usize> {
+    let length = bare_length(from).ok_or_else(|| no_string(from))?;
+    reads(from, length as u64 + 1)?;
+    Ok(length)
+}
+
+/// The same of a string that is not the module's to read.
+pub(crate) fn bare_length(from: u64) -> Option<usize> {
     // SAFETY: the server reads what a module reads. Memory of the module's own is read by no reference of ours.
-    let found = unsafe { text_at(from as usize) };
-    found.ok_or_else(|| no_string(from))
+    unsafe { text_at(from as usize) }
+}
+
+/// The module that has called the host may read there.
+fn reads(from: u64, bytes: u64) -> Answer<()> {
+    match frame::now() {
+        Some(frame) => frame.walled.must_read(from, bytes),
+        None => Ok(()),
+    }
 }
 
 /// The same of at most so many.
@@ -78,6 +100,7 @@ pub(crate) fn length_within(from: u64, most: u64) -> Answer<usize> {
 
 /// Fills bytes of ours with what the module may read.
 pub(crate) fn bytes(from: u64, to: &mut [u8]) -> Answer<()> {
+    reads(from, to.len() as u64)?;
     // SAFETY: as in `length`, and there is room.
     match unsafe { copy_at(from as usize, to.as_mut_ptr(), to.len()) } == to.len() {
         true => Ok(()),

@@ -142,6 +142,12 @@ impl Frame {
         unsafe { self.before.as_ref() }
     }
 
+    /// The newest of these that is of a module.
+    pub(crate) fn of(&self, walled: &Walled) -> Option<&Frame> {
+        self.frames()
+            .find(|frame| std::ptr::eq(frame.walled, walled))
+    }
+
     /// Whether this call, or one that it was made in, is of a module.
     pub(crate) fn is_in(&self, walled: &Walled) -> bool {
         self.frames()
@@ -327,7 +333,7 @@ impl Frame {
     }
 
     /// A server, by which the others can be found.
-    fn any_server(&self) -> Option<u64> {
+    pub(crate) fn any_server(&self) -> Option<u64> {
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let given = self.all_roots().find_map(|root| unsafe {
             match root {
@@ -491,6 +497,31 @@ impl Frame {
         // SAFETY: roots are the core's own structures.
         let of_brigade = |b: u64| unsafe { read(b + layout::B_ALLOCATOR) };
         self.connections().any(|c| of(c) == at) || self.brigades().any(|b| of_brigade(b) == at)
+    }
+
+    /// Filters of this call, of its requests and connections.
+    pub(crate) fn filters(&self) -> impl Iterator<Item = u64> {
+        const OF_REQUEST: [u64; 4] = [
+            layout::R_OUTPUT_FILTERS,
+            layout::R_INPUT_FILTERS,
+            layout::R_PROTO_OUTPUT_FILTERS,
+            layout::R_PROTO_INPUT_FILTERS,
+        ];
+        const OF_CONNECTION: [u64; 2] = [layout::C_OUTPUT_FILTERS, layout::C_INPUT_FILTERS];
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
+        let of = |at: u64| unsafe { read(at) };
+        let next = move |f: &u64| Some(of(f + layout::F_NEXT)).filter(|next| *next != 0);
+        let given = self.all_roots().filter_map(|root| match root {
+            Root::Filter(f) => Some(f),
+            _ => None,
+        });
+        let requests = self.requests();
+        let requests = requests.flat_map(move |r| OF_REQUEST.map(|at| of(r + at)));
+        let connections = self.connections();
+        let connections = connections.flat_map(move |c| OF_CONNECTION.map(|at| of(c + at)));
+        let firsts = given.chain(requests).chain(connections);
+        let firsts = firsts.filter(|first| *first != 0);
+        firsts.flat_map(move |first| std::iter::successors(Some(first), next).take(256))
     }
 
     pub(crate) fn has_filter(&self, filter: u64) -> bool {

@@ -183,6 +183,10 @@ pub(crate) enum Answer {
     Request,
     Object(Kind),
     Text,
+    /// A string of the server's. A module gets a copy if it could not read it.
+    Shown,
+    /// As many bytes as this argument's place says behind the call: a module whose loads are checked may read them in this call.
+    Bytes(usize),
     /// Nothing: the core would follow it.
     Null,
 }
@@ -233,6 +237,8 @@ pub(crate) struct Row {
     /// Parameters that are looked at, with their places, if all arguments are objects alone, and nothing is written or given.
     pub(crate) simple: Option<Vec<(usize, Param)>>,
     pub(crate) needs: Needs,
+    /// The function that copies what this one puts into a table as it is.
+    pub(crate) copies: Option<&'static str>,
     /// Where the function is, once somebody has asked.
     pub(crate) real: AtomicUsize,
     /// Whether it registers a function in a list that the core goes through without a lock.
@@ -258,6 +264,8 @@ pub(crate) enum Given {
     Balancer,
     /// A string, of which the module gets a copy.
     Copy,
+    /// The same if its loads are checked.
+    Shown,
     Out(u64),
     /// As many bytes as the 32 bits say that this argument points to.
     OutAt(usize),
@@ -268,8 +276,8 @@ pub(crate) enum Given {
 impl Given {
     /// Whether it says what the call may use.
     fn is_root(&self) -> bool {
-        use Given::{Any, Callback, Copy, Out, OutAt};
-        !matches!(self, Any | Copy | Out(_) | OutAt(_) | Callback(_))
+        use Given::{Any, Callback, Copy, Out, OutAt, Shown};
+        !matches!(self, Any | Copy | Shown | Out(_) | OutAt(_) | Callback(_))
     }
 
     /// The root that an argument gives the call, if it is not null.
@@ -286,9 +294,12 @@ impl Given {
             Given::Command => Root::Command(value),
             Given::Thing => Root::Thing(value),
             Given::Balancer => Root::Balancer(value),
-            Given::Any | Given::Copy | Given::Out(_) | Given::OutAt(_) | Given::Callback(_) => {
-                Root::None
-            }
+            Given::Any
+            | Given::Copy
+            | Given::Shown
+            | Given::Out(_)
+            | Given::OutAt(_)
+            | Given::Callback(_) => Root::None,
         }
     }
 
@@ -307,7 +318,9 @@ impl Given {
             | Given::Filter
             | Given::Table
             | Given::Thing
-            | Given::Balancer => Care::Nothing,
+            | Given::Balancer
+            // Only for modules whose loads are checked (`back.rs`).
+            | Given::Shown => Care::Nothing,
         }
     }
 }
@@ -384,6 +397,7 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 "o" => Given::Thing,
                 "ob" => Given::Balancer,
                 "$" => Given::Copy,
+                "\"" => Given::Shown,
                 word if word.starts_with('>') => Given::Out(8),
                 word if word.starts_with('&') => Given::Callback(&word[1..]),
                 word => match word.strip_prefix('w') {
@@ -551,6 +565,8 @@ fn result(word: &str) -> Answer {
         "str" => Answer::Text,
         "null" => Answer::Null,
         "r" => Answer::Request,
+        "text" => Answer::Shown,
+        word if word.starts_with('@') => Answer::Bytes(word[1..].parse().unwrap_or(slots::WIDE)),
         kind => Answer::Object(kind_of(kind)),
     }
 }
@@ -636,6 +652,7 @@ pub(crate) fn table() -> &'static Table {
                 way,
                 simple,
                 needs,
+                copies: crate::reading::copies(name),
                 real: AtomicUsize::new(0),
                 computes: COMPUTE.contains(&group),
                 is_hook: name.starts_with("ap_hook_")

@@ -63,6 +63,7 @@ mod pools;
 mod processes;
 mod queries;
 mod quick;
+mod reading;
 mod relocatable;
 mod report;
 mod rings;

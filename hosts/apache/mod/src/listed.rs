@@ -10,11 +10,11 @@ pub(crate) trait Words {
     fn word(&self, place: usize) -> Option<u64>;
 }
 
-struct Read<'a, W>(&'a Walled, &'a W);
+struct Read<'a, W>(&'static Walled, &'a W);
 
 /// Looks at what a format reads by its arguments.
 pub(crate) fn arguments(
-    walled: &Walled,
+    walled: &'static Walled,
     format: &[u8],
     words: &impl Words,
     is_apr: bool,
@@ -52,7 +52,7 @@ fn address_of(at: u64) -> Answer<u64> {
     Ok(u64::from_ne_bytes(word))
 }
 
-fn is_there(walled: &Walled, at: u64, bytes: u64) -> Answer<()> {
+fn is_there(walled: &'static Walled, at: u64, bytes: u64) -> Answer<()> {
     walled.must_read(at, bytes)?;
     match copied::is_there(at, bytes) {
         true => Ok(()),
@@ -80,7 +80,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) fn of(walled: &Walled, at: u64) -> Answer<List> {
+    pub(crate) fn of(walled: &'static Walled, at: u64) -> Answer<List> {
         walled.must_read(at, 24)?;
         let mut head = [0; 24];
         copied::bytes(at, &mut head)?;

@@ -6,6 +6,7 @@ use crate::call;
 use crate::interface::{back as kind, interface};
 use crate::layout::{self, read};
 use crate::own;
+use crate::reading;
 use crate::swaps::Swaps;
 use crate::walled::{Answer, Walled, lock};
 use mullion_symbols::Symbols;
@@ -146,6 +147,14 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
     };
     let lowered = interface().policy(&file).map_err(|error| text(&error))?;
     let verified = verify(bytes.to_vec()).map_err(|error| text(&error))?;
+    let reads = verified.protection() == Protection::ReadWrite;
+    let variables = match reads {
+        true => reading::variables(&verified),
+        false => Vec::new(),
+    };
+    if reads {
+        reading::begin().map_err(|error| text(&error))?;
+    }
     let lowered = lowered.error(ended);
     // A call with words on the stack takes longer, so only modules that have such functions get them.
     let is_provider = |name: &String| {
@@ -208,6 +217,13 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         allowed.contains_key("conn_rec.conn_config"),
         allowed.contains_key("server_rec.module_config"),
     );
+    if reads {
+        let mut requests = pieces("request_rec");
+        if allowed.contains_key(crate::swaps::MERGED) {
+            requests.push((layout::R_PER_DIR_CONFIG, 8));
+        }
+        reading::may_set(&requests, &pieces("conn_rec"), &pieces("cmd_parms"));
+    }
     let texts = allowed.keys().filter_map(|name| {
         let field = name.strip_suffix(".characters")?;
         Some(layout::field(field)?.0)
@@ -232,7 +248,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         data,
         Symbols::new(bytes.to_vec()),
         partners.collect(),
-        verified.protection() == Protection::ReadWrite,
+        (reads, variables),
         (
             allowed.contains_key(crate::interface::REMOVAL),
             allowed.contains_key(crate::score::LINE),
@@ -241,9 +257,10 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         backend_fields.collect(),
         Swaps::new(|name| allowed.contains_key(name)),
     );
-    walled
-        .domain
-        .on_demand(|address, _, write| write && walled.demand(address));
+    walled.domain.on_demand(|address, _, write| match write {
+        true => walled.demand(address),
+        false => walled.demand_read(address),
+    });
     let names = verified.imports().iter();
     let is_ring = |name: &&String| name.contains("bucket") || name.contains("brigade");
     if names.into_iter().any(|name| is_ring(&name)) {

@@ -407,7 +407,24 @@ fn slot(cmd: u64, configuration: u64, argument: u64, bytes: u64, name: &str) -> 
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function for three arguments, and the module may write the field.
         let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        Ok(real(cmd, configuration, argument))
+        if bytes != 8 || !frame.walled.reads {
+            return Ok(real(cmd, configuration, argument));
+        }
+        // The string may be one that httpd has made, so it comes to us first.
+        let mut text = 0u64;
+        let answer = real(
+            cmd,
+            (&raw mut text as u64).wrapping_add_signed(-i64::from(distance)),
+            argument,
+        );
+        if text != 0 {
+            // SAFETY: httpd has put a string there, or has left it as it was.
+            let (pool, found) = unsafe { (read(cmd + layout::CMD_POOL), apr::text(text)) };
+            let copy = frame.walled.copy(frame, pool, found)?;
+            // SAFETY: the module may write the field.
+            unsafe { (to as *mut u64).write(copy) };
+        }
+        Ok(answer)
     })
 }
 

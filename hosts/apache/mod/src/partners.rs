@@ -224,6 +224,7 @@ pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64)
         // Of another group the module may read it, and call nothing in it.
         if let Some(words) = shape(group_text).filter(|_| provider != 0) {
             offer(frame, provider, words)?;
+            crate::reading::show(frame, provider, 8 * words.len() as u64)?;
         }
         Ok(provider)
     })

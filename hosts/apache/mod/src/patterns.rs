@@ -55,7 +55,11 @@ const PARTS: u64 = 1024;
 pub(crate) fn matches(frame: &Frame, from: u64, count: u64, text: u64) -> Answer<Box<[u64]>> {
     let length = match text {
         0 => None,
-        text => Some(copied::length(text)? as u64),
+        // It was looked at as an argument of its own, and may be a copy of ours by now.
+        text => {
+            let length = copied::bare_length(text);
+            Some(length.ok_or_else(|| format!("{text:#x} is no string"))? as u64)
+        }
     };
     each_part(frame, from, count, |_, end| match length {
         // Then httpd looks at no part.

@@ -720,6 +720,10 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
         // It may have given the memory back, too.
         walled.must_write(b, 8)?;
         walled.must_write(c, 8)?;
+        // What it may read is what the core has found.
+        if walled.reads && status == 0 {
+            crate::reading::hand(frame, found[0], found[1])?;
+        }
         // SAFETY: the module may write there.
         unsafe {
             write(b, found[0]);

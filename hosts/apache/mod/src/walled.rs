@@ -73,7 +73,9 @@ pub(crate) struct Walled {
     pub(crate) texts: Vec<u64>,
     pub(crate) symbols: Mutex<Symbols>,
     /// Whether its loads are checked.
-    reads: bool,
+    pub(crate) reads: bool,
+    /// Variables of the host that its file names, if so.
+    pub(crate) variables: Vec<String>,
     /// Whether it may take filters of others out of its requests.
     pub(crate) removes_filters: bool,
     /// Whether it may write its connections' lines of the scoreboard.
@@ -121,7 +123,7 @@ impl Walled {
         data: Vec<(u64, u64)>,
         symbols: Symbols,
         partners: Vec<String>,
-        reads: bool,
+        (reads, variables): (bool, Vec<String>),
         (removes_filters, keeps_score, is_wide): (bool, bool, bool),
         backend_fields: Vec<&'static str>,
         swaps: Swaps,
@@ -156,6 +158,7 @@ impl Walled {
             symbols: Mutex::new(symbols),
             partners,
             reads,
+            variables,
             removes_filters,
             keeps_score,
             is_wide,
@@ -191,9 +194,15 @@ impl Walled {
         }
     }
 
+    /// Whether the module has the right to read there, or its loads are not checked.
+    #[inline]
+    pub(crate) fn may_read(&self, at: u64, bytes: u64) -> bool {
+        !self.reads || bytes == 0 || self.view().allows(at, bytes, Access::READ)
+    }
+
     /// What the module could not read itself is not copied for it. One whose loads are not checked reads anything.
-    pub(crate) fn must_read(&self, at: u64, bytes: u64) -> Answer<()> {
-        match !self.reads || bytes == 0 || self.view().allows(at, bytes, Access::READ) {
+    pub(crate) fn must_read(&'static self, at: u64, bytes: u64) -> Answer<()> {
+        match self.may_read(at, bytes) || self.demand_all(at, bytes) {
             true => Ok(()),
             false => Err(format!(
                 "{bytes} bytes at {at:#x}, {}, are to be read, which the module may not read",
@@ -203,7 +212,7 @@ impl Walled {
     }
 
     /// So many bytes are there, and the module may read them.
-    pub(crate) fn must_find(&self, at: u64, bytes: u64) -> Answer<()> {
+    pub(crate) fn must_find(&'static self, at: u64, bytes: u64) -> Answer<()> {
         self.must_read(at, bytes)?;
         // Functions that take an `int` would see another number.
         match bytes <= i32::MAX as u64 && copied::is_there(at, bytes) {
@@ -213,7 +222,7 @@ impl Walled {
     }
 
     /// The length of a string of at most so many characters: it is there, and the module may read it.
-    pub(crate) fn length(&self, at: u64, most: u64) -> Answer<usize> {
+    pub(crate) fn length(&'static self, at: u64, most: u64) -> Answer<usize> {
         let length = match most {
             u64::MAX => copied::length(at)?,
             most => copied::length_within(at, most)?,

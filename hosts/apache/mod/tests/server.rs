@@ -18,6 +18,8 @@ mod headers;
 mod holes;
 #[path = "server/learn.rs"]
 mod learn;
+#[path = "server/reading.rs"]
+mod reading;
 #[path = "server/rows.rs"]
 mod rows;
 #[path = "server/running.rs"]
@@ -58,10 +60,17 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 18] = [
+    let tests: [(&str, Test); 20] = [
         ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
         ("same", same::walled_modules_answer_as_stock_ones),
+        ("reading", |place| {
+            reading::modules_whose_loads_are_checked_answer_as_stock_ones(
+                place,
+                std::env::args().nth(2).as_deref(),
+            );
+        }),
+        ("spy", reading::what_is_not_a_modules_is_not_read),
         ("cases", |place| {
             cases::cases(place, std::env::args().nth(2).as_deref())
         }),
@@ -146,7 +155,7 @@ impl Place {
         let tree = fetch(lock.source("apache").expect("it is listed")).expect("httpd's source");
         let mut modules = modules(&tree).expect("a tree");
         complete(&mut modules, &lock).expect("libraries of modules");
-        for name in ["hostile", "slots", "reader"] {
+        for name in ["hostile", "slots", "spy", "reader"] {
             modules.push(Module {
                 name: name.to_owned(),
                 files: own_files(name),
@@ -182,15 +191,20 @@ impl Place {
 
     /// The line that loads a module behind the wall.
     fn walled(&self, name: &str) -> String {
+        self.walled_by(name, Protection::Write)
+    }
+
+    /// The same with stores checked, or loads as well.
+    fn walled_by(&self, name: &str, protection: Protection) -> String {
         let module = self.modules.iter().find(|module| module.name == name);
         let module = module.expect("httpd has it");
-        let row = self.maker.make(module, Protection::Write).expect("tools");
+        let row = self.maker.make(module, protection).expect("tools");
         assert!(
             matches!(row.outcome, Outcome::Verified { .. }),
             "{name}: {:?}",
             row.outcome
         );
-        let file = self.maker.place(module, Protection::Write);
+        let file = self.maker.place(module, protection);
         let own = here("policies").join(format!("{name}.toml"));
         let policy = match own.is_file() {
             true => own,
@@ -198,6 +212,7 @@ impl Place {
         };
         let policy = match name {
             "hostile" => here("tests/hostile/hostile.toml"),
+            "spy" => here("tests/spy.toml"),
             _ => policy,
         };
         format!(

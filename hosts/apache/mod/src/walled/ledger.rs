@@ -420,6 +420,35 @@ impl Walled {
         })
     }
 
+    /// The same for a pool of this thread's that the module need not be able to pass.
+    pub(crate) fn lend_here(
+        &'static self,
+        pool: u64,
+        grant: impl FnOnce() -> Answer<Granted>,
+    ) -> Answer<()> {
+        let mut state = lock(&self.state);
+        self.open(&mut state, pool, pools::is_bound(pool));
+        let granted = grant()?;
+        let ledger = state.ledgers.entry(pool).or_default();
+        ledger.lend(self, pool, granted);
+        Ok(())
+    }
+
+    /// What is granted meanwhile, as long as the pool lives.
+    pub(crate) fn lend_for(
+        &'static self,
+        frame: &Frame,
+        pool: u64,
+        grant: impl FnOnce() -> Answer<Granted>,
+    ) -> Answer<()> {
+        self.with(frame, pool, |state| {
+            let granted = grant()?;
+            let ledger = state.ledgers.entry(pool).or_default();
+            ledger.lend(self, pool, granted);
+            Ok(())
+        })
+    }
+
     /// Until it is dropped.
     pub(crate) fn grant(&self, at: u64, bytes: u64) -> Answer<Granted> {
         // SAFETY: the words are a pool's that the module asked it for, or what the policy lets the module write.

@@ -118,6 +118,14 @@ impl Walled {
         lock(&self.state).objects.get(&object) == Some(&known)
     }
 
+    /// Objects that the module has made or was given, with the pools that they live as long as.
+    pub(crate) fn all_made(&self) -> Vec<(u64, u64, Kind)> {
+        let state = lock(&self.state);
+        let made = state.objects.iter();
+        let made = made.map(|(object, (kind, home))| (*object, *home, *kind));
+        made.collect()
+    }
+
     /// Requests or connections that the module has made, and that this thread's call may use.
     pub(crate) fn made(&self, kind: Kind) -> Vec<u64> {
         let state = lock(&self.state);

@@ -2,6 +2,7 @@
 
 use crate::Place;
 use crate::running::{self, Answer, Server};
+use mullion_apache::Protection;
 
 /// Modules, the lines that configure them, and what is asked. Where a line has `{root}`, the folder of the test is meant.
 struct Case {
@@ -235,18 +236,18 @@ const BODIES: &[Case] = &[
     },
 ];
 
-fn lines(place: &Place, case: &Case, walled: bool) -> String {
+fn lines(place: &Place, case: &Case, walled: Option<Protection>) -> String {
     let mut lines = String::new();
     for name in case.stock {
         lines.push_str(&place.stock(name));
     }
-    if walled {
+    if walled.is_some() {
         lines.push_str(&place.wall());
     }
     for name in case.modules {
         let line = match walled {
-            true => place.walled(name),
-            false => place.stock(name),
+            Some(protection) => place.walled_by(name, protection),
+            None => place.stock(name),
         };
         lines.push_str(&line);
     }
@@ -255,7 +256,7 @@ fn lines(place: &Place, case: &Case, walled: bool) -> String {
 }
 
 /// Answers to all requests of a case, each asked twice: the second time by a server that has already answered.
-fn answers(place: &Place, case: &Case, walled: bool) -> (Vec<Answer>, String) {
+fn answers(place: &Place, case: &Case, walled: Option<Protection>) -> (Vec<Answer>, String) {
     let server = Server::start(place, &lines(place, case, walled), true);
     let twice = [case.requests, case.requests].concat();
     let answers = twice
@@ -300,9 +301,15 @@ fn answers(place: &Place, case: &Case, walled: bool) -> (Vec<Answer>, String) {
 }
 
 pub(crate) fn walled_modules_answer_as_stock_ones(place: &Place) {
-    for case in CASES.iter().chain(BODIES) {
-        let (stock, _) = answers(place, case, false);
-        let (walled, log) = answers(place, case, true);
+    answer_as_stock_ones(place, Protection::Write, None);
+}
+
+/// All cases, or those that have a module.
+pub(crate) fn answer_as_stock_ones(place: &Place, protection: Protection, wanted: Option<&str>) {
+    let has = |case: &&Case| wanted.is_none_or(|name| case.modules.contains(&name));
+    for case in CASES.iter().chain(BODIES).filter(has) {
+        let (stock, _) = answers(place, case, None);
+        let (walled, log) = answers(place, case, Some(protection));
         let requests = [case.requests, case.requests].concat();
         for ((request, stock), walled) in requests.iter().zip(&stock).zip(&walled) {
             assert_eq!(stock, walled, "{request:?} of {:?}: {log}", case.modules);
@@ -324,7 +331,22 @@ pub(crate) fn cost(place: &Place) {
         <Location /status>\nSetHandler mullion-status\n</Location>\n";
     let configured = configured.replace("{root}", &place.scratch.path().display().to_string());
     let stock: String = NAMES.iter().map(|name| place.stock(name)).collect();
-    let walled: String = NAMES.iter().map(|name| place.walled(name)).collect();
+    // `cost read-write`: stores checked in the first, and loads in the second.
+    let (first, second) = match std::env::args().nth(2).as_deref() {
+        Some("read-write") => (Some(Protection::Write), Protection::ReadWrite),
+        _ => (None, Protection::Write),
+    };
+    let named = |protection| -> String {
+        let names = NAMES.iter();
+        names
+            .map(|name| place.walled_by(name, protection))
+            .collect()
+    };
+    let walled = named(second);
+    let stock = match first {
+        Some(protection) => place.wall() + &named(protection),
+        None => stock,
+    };
     let stock = Server::start(place, &format!("{stock}{configured}"), true);
     let walled = Server::start(
         place,
@@ -358,7 +380,7 @@ pub(crate) fn cost(place: &Place) {
             (times[times.len() / 2], times[0])
         });
         println!(
-            "{path}: stock {stock:.1} us, walled {walled:.1} us a request, {:.2}; least {least:.1} and {walled_least:.1}, {:.2}; into modules {:.1}, out of them {:.1} calls a request",
+            "{path}: stock, or stores checked, {stock:.1} us, walled {walled:.1} us a request, {:.2}; least {least:.1} and {walled_least:.1}, {:.2}; into modules {:.1}, out of them {:.1} calls a request",
             walled / stock,
             walled_least / least,
             counted.0 as f64 / REQUESTS as f64,

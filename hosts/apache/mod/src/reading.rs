@@ -1,0 +1,1002 @@
+//! What a module reads whose loads are checked (protection `read-write`). Its own memory it has already. All else is granted when a
+//! check refuses it: the wall looks whether the call may read there, and until which pool goes.
+//!
+//! ```text
+//!   check refuses a load ──► what is there?
+//!                             ├── handed out of the pool of a request or connection of the call     until that pool goes
+//!                             ├── a structure that leads to the call: server, filter record ...     until the configuration goes
+//!                             ├── a constant of the server or a library, a variable that the module imports       the same
+//!                             ├── what the call was given by another module, out of that one's memory    until the call ends
+//!                             └── anything else                                                     refused
+//! ```
+//!
+//! No rule follows a word that a module may write whose loads are checked ([`Set`]). What a module puts into fields of a request
+//! is looked at when it calls the host, and when its call ends ([`publish`]). Of its own memory it is copied into the request's
+//! pool, and what it may not read itself is refused. So the core reads nothing for a module that the module could not.
+
+use crate::apr;
+use crate::copied;
+use crate::frame::{self, Frame};
+use crate::layout::{self, read};
+use crate::object::Kind;
+use crate::slots::WIDE;
+use crate::walled::{Answer, Walled};
+use mullion_word_runtime::Granted;
+use std::cell::RefCell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Whether a module was loaded whose loads are checked.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+#[inline]
+pub(crate) fn any() -> bool {
+    ANY.load(Ordering::Relaxed)
+}
+
+/// Words of a structure that a module may set whose loads are checked. Such a word is never followed here: another thread of the
+/// module may write it at any time.
+struct Set([AtomicU64; 2]);
+
+impl Set {
+    const NONE: Set = Set([AtomicU64::new(0), AtomicU64::new(0)]);
+
+    fn add(&self, places: &[(u64, u64)]) {
+        for word in places
+            .iter()
+            .flat_map(|(at, bytes)| at / 8..(at + bytes).div_ceil(8))
+        {
+            if let Some(bits) = self.0.get((word / 64) as usize) {
+                bits.fetch_or(1 << (word % 64), Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn has(&self, at: u64) -> bool {
+        let bits = self.0.get((at / 512) as usize);
+        bits.is_none_or(|bits| bits.load(Ordering::Relaxed) & (1 << (at / 8 % 64)) != 0)
+    }
+
+    /// The word of a structure, or null if a module could have written it.
+    ///
+    /// # Safety
+    /// It is a structure of the core's of this kind, which lives.
+    unsafe fn believed(&self, start: u64, at: u64) -> u64 {
+        match self.has(at) {
+            true => 0,
+            // SAFETY: by the caller.
+            false => unsafe { read(start + at) },
+        }
+    }
+}
+
+static OF_REQUEST: Set = Set::NONE;
+static OF_CONNECTION: Set = Set::NONE;
+static OF_COMMAND: Set = Set::NONE;
+
+/// What a module may set whose loads are checked: fields of requests, connections and states of directives.
+pub(crate) fn may_set(
+    requests: &[(u64, u64)],
+    connections: &[(u64, u64)],
+    commands: &[(u64, u64)],
+) {
+    OF_REQUEST.add(requests);
+    OF_CONNECTION.add(connections);
+    OF_COMMAND.add(commands);
+}
+
+/// Where APR keeps the blocks of a pool: a ring, and its first one, in which the pool itself lies up to here.
+const POOL_CHILD: u64 = 8;
+const POOL_SIBLING: u64 = 16;
+const POOL_FIRST: u64 = 96;
+const POOL_BEHIND: u64 = 104;
+const NODE_NEXT: u64 = 0;
+const NODE_USED: u64 = 24;
+const NODE_END: u64 = 32;
+const NODE: u64 = 40;
+
+/// A module is loaded whose loads are checked. No header says where APR keeps the blocks of a pool, so it is tried.
+///
+/// # Errors
+/// APR keeps them elsewhere.
+pub(crate) fn begin() -> Answer<()> {
+    static TRIED: OnceLock<bool> = OnceLock::new();
+    let is_right = *TRIED.get_or_init(|| {
+        let mut pool = 0;
+        // SAFETY: a pool of our own. A small and a large block are taken of it.
+        unsafe {
+            if apr::apr_pool_create_ex(&mut pool, 0, 0, 0) != 0 {
+                return false;
+            }
+            let blocks = [64, 20_000, 64].map(|bytes| (apr::apr_palloc(pool, bytes), bytes));
+            let is_in = |(at, bytes): (u64, u64)| {
+                let mut nodes = nodes(pool);
+                nodes.any(|(start, end)| start <= at && at + bytes <= end)
+            };
+            let mut made = [0; 2];
+            let is_made = |to: &mut u64| apr::apr_pool_create_ex(to, pool, 0, 0) == 0;
+            let is_right = looks_right(pool)
+                && blocks.into_iter().all(is_in)
+                && made.iter_mut().all(is_made)
+                && below(pool) == [pool, made[1], made[0]];
+            apr::apr_pool_destroy(pool);
+            is_right
+        }
+    });
+    if !is_right {
+        return Err("loads cannot be checked: APR's pools are not as expected".to_owned());
+    }
+    ANY.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Whether the words of a pool are addresses in the block that it lies in.
+///
+/// # Safety
+/// It is a pool of APR's.
+unsafe fn looks_right(pool: u64) -> bool {
+    // SAFETY: a pool of any version of APR has so many words. The first block is followed if it is just in front of the pool.
+    unsafe {
+        let first = read(pool + POOL_FIRST);
+        first + NODE == pool
+            && (pool..read(first + NODE_END)).contains(&read(pool + POOL_BEHIND))
+            && read(first + NODE_USED) <= read(first + NODE_END)
+    }
+}
+
+/// What was handed out of a pool: from where to where, in each of its blocks. What is behind may still have what others wrote.
+///
+/// # Safety
+/// The pool lives, and no other thread takes memory of it.
+unsafe fn nodes(pool: u64) -> impl Iterator<Item = (u64, u64)> {
+    // SAFETY: the caller's pool lives, and `begin` has seen where its blocks are.
+    let first = unsafe { read(pool + POOL_FIRST) };
+    let next = move |at: &u64| {
+        // SAFETY: as above.
+        Some(unsafe { read(at + NODE_NEXT) }).filter(|next| *next != first && *next != 0)
+    };
+    std::iter::successors(Some(first), next)
+        .take(1 << 20)
+        .map(move |node| {
+            // SAFETY: as above.
+            unsafe {
+                let start = match node == first {
+                    true => read(pool + POOL_BEHIND),
+                    false => node + NODE,
+                };
+                (start, read(node + NODE_USED))
+            }
+        })
+}
+
+/// A pool and those below it, which end with it.
+///
+/// # Safety
+/// The pool lives, and is this thread's.
+unsafe fn below(pool: u64) -> Vec<u64> {
+    const MOST: usize = 4096;
+    let (mut all, mut at) = (vec![pool], 0);
+    while at < all.len() && all.len() < MOST {
+        // SAFETY: by the caller; `begin` has seen where these words are.
+        let mut child = unsafe { read(all[at] + POOL_CHILD) };
+        while child != 0 && all.len() < MOST {
+            all.push(child);
+            // SAFETY: as above.
+            child = unsafe { read(child + POOL_SIBLING) };
+        }
+        at += 1;
+    }
+    all
+}
+
+/// The block of a pool that has an address.
+///
+/// # Safety
+/// As [`nodes`].
+unsafe fn node(pool: u64, at: u64) -> Option<(u64, u64)> {
+    // SAFETY: by the caller.
+    unsafe { nodes(pool) }.find(|(start, end)| (*start..*end).contains(&at))
+}
+
+/// The pool of the configuration, and that of the process.
+fn lasting() -> [u64; 2] {
+    let at = apr::symbol("apr_hook_global_pool");
+    // SAFETY: it is APR's variable.
+    let global = at.map_or(0, |at| unsafe { read(at as u64) });
+    // SAFETY: the server is the core's.
+    let process = frame::main_server().map_or(0, |s| unsafe {
+        read(read(s + layout::S_PROCESS) + layout::P_POOL)
+    });
+    [global, process]
+}
+
+/// The pool of the configuration.
+pub(crate) fn configuration() -> u64 {
+    lasting()[0]
+}
+
+/// Whether the configuration or the process has handed an address out.
+fn is_lasting(at: u64) -> bool {
+    let pools = lasting().into_iter().filter(|pool| *pool != 0);
+    // SAFETY: these pools live. While the server serves, one thread at a time takes memory of them (`turns.rs`).
+    pools
+        .into_iter()
+        .any(|pool| unsafe { node(pool, at) }.is_some())
+}
+
+/// A string with its zero, if it has an address.
+fn within(text: u64, at: u64) -> Option<(u64, u64)> {
+    const LONGEST: u64 = 1 << 16;
+    if text == 0 || at.checked_sub(text)? > LONGEST {
+        return None;
+    }
+    let length = copied::bare_length(text)? as u64;
+    (at - text <= length).then_some((text, length + 1))
+}
+
+/// A structure, if it has an address.
+fn inside(start: u64, bytes: u64, at: u64) -> Option<(u64, u64)> {
+    (start != 0 && at.wrapping_sub(start) < bytes).then_some((start, bytes))
+}
+
+/// Bytes of structures, and where they have strings or what leads to strings. A test holds them against the headers.
+const SERVER: u64 = 192;
+const SERVER_TEXTS: [u64; 6] = [16, 64, 80, 88, 96, 152];
+const SERVER_NAMES: [u64; 2] = [136, 144];
+const SERVER_ADDRESSES: u64 = 104;
+const SERVER_DEFAULTS: u64 = 56;
+const SERVER_ADDRESS: u64 = 32;
+const ADDRESS: u64 = 192;
+const PROCESS: u64 = 40;
+const FILTER_RECORD: u64 = 56;
+const DIRECTIVE: u64 = 72;
+const DIRECTIVE_TEXTS: [u64; 3] = [0, 8, 48];
+const COMMAND_STATE: u64 = 120;
+const COMMAND_PATH: u64 = 88;
+const CORE_DIRECTORY: u64 = 280;
+const CORE_SERVER: u64 = 136;
+const ARRAY: u64 = 32;
+const ENTRY: u64 = 24;
+
+/// Strings of requests, which modules may set.
+const TEXTS: [u64; 32] = [
+    48, 72, 80, 96, 112, 168, 272, 280, 288, 304, 312, 320, 328, 336, 344, 352, 360, 368, 408, 688,
+    712, 472, 480, 488, 496, 504, 512, 520, 528, 536, 656, 664,
+];
+const LANGUAGES: u64 = 296;
+const TABLES: [u64; 7] = [
+    layout::R_HEADERS_IN,
+    layout::R_HEADERS_OUT,
+    layout::R_ERR_HEADERS_OUT,
+    layout::R_SUBPROCESS_ENV,
+    layout::R_NOTES,
+    layout::R_TRAILERS_IN,
+    layout::R_TRAILERS_OUT,
+];
+
+/// Bytes of an object that its header shows, if modules look into it.
+fn shown(kind: Kind) -> u64 {
+    match kind {
+        Kind::Address => ADDRESS,
+        Kind::Regex => 24,
+        Kind::Expression | Kind::Pattern => 32,
+        _ => 0,
+    }
+}
+
+/// A table's head, its elements, or one of its strings.
+///
+/// # Safety
+/// It is a table of the core's that lives.
+unsafe fn in_table(table: u64, at: u64) -> Option<(u64, u64)> {
+    if table == 0 {
+        return None;
+    }
+    // SAFETY: by the caller.
+    let (count, elements) = unsafe { (u64::from(read(table + 12) as u32), read(table + 24)) };
+    let texts = || {
+        (0..2 * count).find_map(|n| {
+            // SAFETY: the table has so many elements, each with two strings in front.
+            within(
+                unsafe { read(elements + ENTRY * (n / 2) + 8 * (n % 2)) },
+                at,
+            )
+        })
+    };
+    let own = inside(table, ARRAY, at).or_else(|| inside(elements, ENTRY * count, at));
+    own.or_else(texts)
+}
+
+/// The same of an array of strings.
+///
+/// # Safety
+/// It is an array of the core's that lives.
+unsafe fn in_names(array: u64, at: u64) -> Option<(u64, u64)> {
+    if array == 0 {
+        return None;
+    }
+    // SAFETY: by the caller.
+    let (count, elements) = unsafe { (u64::from(read(array + 12) as u32), read(array + 24)) };
+    let own = inside(array, ARRAY, at).or_else(|| inside(elements, 8 * count, at));
+    // SAFETY: the array has so many elements.
+    own.or_else(|| (0..count).find_map(|n| within(unsafe { read(elements + 8 * n) }, at)))
+}
+
+/// A string of a structure.
+///
+/// # Safety
+/// The structure is the core's, and has pointers or null there.
+unsafe fn in_texts(start: u64, places: &[u64], at: u64) -> Option<(u64, u64)> {
+    // SAFETY: by the caller.
+    let mut texts = places.iter().map(|place| unsafe { read(start + place) });
+    texts.find_map(|text| within(text, at))
+}
+
+/// Part of a server.
+///
+/// # Safety
+/// It is a server of the core's.
+unsafe fn in_server(s: u64, at: u64) -> Option<(u64, u64)> {
+    // SAFETY: by the caller; what it leads to is the core's, and no module writes there.
+    unsafe {
+        let process = read(s + layout::S_PROCESS);
+        let next = |one: &u64| Some(read(*one)).filter(|next| *next != 0);
+        let first = Some(read(s + SERVER_ADDRESSES)).filter(|first| *first != 0);
+        let mut addresses = std::iter::successors(first, next).take(1 << 16);
+        let in_address = |one: u64| {
+            inside(one, SERVER_ADDRESS, at)
+                .or_else(|| inside(read(one + 8), ADDRESS, at))
+                .or_else(|| in_texts(one, &[24], at))
+        };
+        inside(s, SERVER, at)
+            .or_else(|| in_texts(s, &SERVER_TEXTS, at))
+            .or_else(|| inside(process, PROCESS, at))
+            .or_else(|| in_texts(process, &[16], at))
+            .or_else(|| {
+                SERVER_NAMES
+                    .iter()
+                    .find_map(|names| in_names(read(s + names), at))
+            })
+            .or_else(|| addresses.find_map(in_address))
+    }
+}
+
+/// The pages of a mapping that nobody writes: constants and code of the server and of libraries.
+fn constant(at: u64) -> Option<(u64, u64)> {
+    const PAGE: u64 = 4096;
+    const LOAD: u32 = 1;
+    const RELRO: u32 = 0x6474_e552;
+    struct Search {
+        at: u64,
+        is_constant: bool,
+        is_kept: bool,
+    }
+    extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, data: *mut libc::c_void) -> i32 {
+        // SAFETY: the dynamic linker passes a description, and we our own search.
+        let (info, search) = unsafe { (&*info, &mut *data.cast::<Search>()) };
+        for n in 0..usize::from(info.dlpi_phnum) {
+            // SAFETY: it has so many headers.
+            let header = unsafe { &*info.dlpi_phdr.add(n) };
+            let (start, bytes) = (info.dlpi_addr + header.p_vaddr, header.p_memsz);
+            // Part of a page may have something else behind it.
+            let first = start & !(PAGE - 1);
+            let is_in = match header.p_type {
+                LOAD if header.p_flags & libc::PF_W == 0 => {
+                    (first..start + bytes).contains(&search.at)
+                }
+                RELRO => (first..(start + bytes) & !(PAGE - 1)).contains(&search.at),
+                _ => false,
+            };
+            search.is_constant |= is_in;
+            search.is_kept |= header.p_type == LOAD && (start..start + bytes).contains(&search.at);
+        }
+        i32::from(search.is_kept && search.is_constant)
+    }
+    let mut search = Search {
+        at,
+        is_constant: false,
+        is_kept: false,
+    };
+    // SAFETY: the function takes what is passed.
+    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut search).cast()) };
+    let page = at & !(PAGE - 1);
+    search.is_constant.then_some((page, PAGE))
+}
+
+/// Where a variable of the host is, and how large its file says that it is.
+fn variable(name: &str) -> Option<(u64, u64)> {
+    unsafe extern "C" {
+        fn dladdr1(
+            at: *const libc::c_void,
+            info: *mut libc::Dl_info,
+            extra: *mut *mut libc::c_void,
+            flags: i32,
+        ) -> i32;
+    }
+    const SYMBOL: i32 = 1;
+    let at = apr::symbol(name)?;
+    // SAFETY: zeros are a description without names, which the call fills in. The symbol is the file's.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let mut symbol = std::ptr::null_mut();
+        if dladdr1(at as *const _, &mut info, &mut symbol, SYMBOL) == 0 || symbol.is_null() {
+            return None;
+        }
+        let symbol = &*symbol.cast::<libc::Elf64_Sym>();
+        // A function is no variable.
+        (symbol.st_info & 15 == 1 && info.dli_saddr as usize == at)
+            .then_some((at as u64, symbol.st_size))
+    }
+}
+
+type Texts = [u64; TEXTS.len() + 1];
+
+/// A call that is in a module, as long as any module's loads are checked.
+struct Call {
+    frame: *const Frame,
+    arguments: [u64; WIDE],
+    /// Requests, each with its strings when the call began or had them looked at.
+    requests: Vec<(u64, Texts)>,
+    granted: Vec<Granted>,
+}
+
+thread_local! {
+    static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What a request has in the fields that modules may set.
+fn fields() -> impl Iterator<Item = u64> {
+    TEXTS.into_iter().chain([LANGUAGES])
+}
+
+/// Requests that a call's module may set fields of.
+fn all(frame: &Frame) -> impl Iterator<Item = u64> {
+    frame.requests().chain(frame.walled.made(Kind::Request))
+}
+
+/// # Safety
+/// It is a request of the core's, which lives.
+unsafe fn texts(r: u64) -> Texts {
+    let mut texts = [0; TEXTS.len() + 1];
+    for (text, at) in texts.iter_mut().zip(fields()) {
+        // SAFETY: by the caller.
+        *text = unsafe { read(r + at) };
+    }
+    texts
+}
+
+/// The host has made a request for the call that runs.
+pub(crate) fn made(frame: &Frame, r: u64) {
+    CALLS.with_borrow_mut(|calls| {
+        let call = calls.last_mut();
+        if let Some(call) = call.filter(|call| std::ptr::eq(call.frame, frame)) {
+            call.requests.retain(|(known, _)| *known != r);
+            // SAFETY: the host has just made it.
+            call.requests.push((r, unsafe { texts(r) }));
+        }
+    });
+}
+
+/// A call goes into a module.
+pub(crate) fn enter(frame: &Frame, arguments: &[u64; WIDE]) -> Answer<()> {
+    // What the module below has set so far, others see from now on.
+    let published = frame.outer().map_or(Ok(()), publish);
+    let mut requests: Vec<(u64, Texts)> = Vec::new();
+    for r in all(frame) {
+        if requests.iter().all(|(known, _)| *known != r) {
+            // SAFETY: it is a request of the core's.
+            requests.push((r, unsafe { texts(r) }));
+        }
+    }
+    let call = Call {
+        frame,
+        arguments: *arguments,
+        requests,
+        granted: Vec::new(),
+    };
+    CALLS.with_borrow_mut(|calls| calls.push(call));
+    published
+}
+
+/// A call comes out of a module.
+pub(crate) fn leave(frame: &Frame) -> Answer<()> {
+    let published = publish(frame);
+    let call = CALLS.with_borrow_mut(|calls| match calls.last() {
+        Some(call) if std::ptr::eq(call.frame, frame) => calls.pop(),
+        _ => None,
+    });
+    if let Some(call) = call.filter(|call| !call.granted.is_empty()) {
+        Granted::end_all(call.granted);
+    }
+    published
+}
+
+/// What the module has put into requests since: its own strings become the request's, and it must be able to read others. The
+/// core reads these fields, so this is looked at whenever the module calls the host, too.
+pub(crate) fn publish(frame: &Frame) -> Answer<()> {
+    let known = CALLS.with_borrow_mut(|calls| {
+        let call = calls.last_mut();
+        let call = call.filter(|call| std::ptr::eq(call.frame, frame));
+        call.map_or(Vec::new(), |call| std::mem::take(&mut call.requests))
+    });
+    if known.is_empty() {
+        return Ok(());
+    }
+    let mut refused = Ok(());
+    // Parts of requests may have gone.
+    let here: Vec<u64> = all(frame).collect();
+    let known = known.into_iter().filter(|(r, _)| here.contains(r));
+    let known: Vec<(u64, Texts)> = known
+        .map(|(r, mut texts)| {
+            let looked = publish_one(frame, r, &mut texts);
+            refused = std::mem::replace(&mut refused, Ok(())).and(looked);
+            (r, texts)
+        })
+        .collect();
+    CALLS.with_borrow_mut(|calls| {
+        if let Some(call) = calls
+            .last_mut()
+            .filter(|call| std::ptr::eq(call.frame, frame))
+        {
+            call.requests = known;
+        }
+    });
+    refused
+}
+
+fn publish_one(frame: &Frame, r: u64, texts: &mut Texts) -> Answer<()> {
+    let mut refused = Ok(());
+    for (text, field) in texts.iter_mut().zip(fields()) {
+        // SAFETY: the request is the core's, and lives until its call ends.
+        let now = unsafe { read(r + field) };
+        if now == *text {
+            continue;
+        }
+        // The module may not write there: the core has.
+        if frame.walled.reads && !OF_REQUEST.has(field) {
+            *text = now;
+            continue;
+        }
+        let made = match now {
+            0 => Ok(None),
+            now => published(frame, r, field, now),
+        };
+        // SAFETY: the field is the request's; it gets what was made in its pool, or what it had.
+        let set = |word: u64| unsafe { ((r + field) as *mut u64).write(word) };
+        match made {
+            Ok(None) => *text = now,
+            Ok(Some(made)) => {
+                set(made);
+                *text = made;
+            }
+            Err(why) => {
+                set(*text);
+                let what = layout::field_at("request_rec", field).unwrap_or("request_rec");
+                refused = refused.and(Err(format!("`{what}`: {why}")));
+            }
+        }
+    }
+    refused
+}
+
+/// What a request gets in the place of a module's own string or array of strings.
+fn published(frame: &Frame, r: u64, field: u64, at: u64) -> Answer<Option<u64>> {
+    let walled = frame.walled;
+    // SAFETY: the request is the core's.
+    let pool = unsafe { read(r + layout::R_POOL) };
+    if field != LANGUAGES {
+        let text = copied::text_of(walled, at)?;
+        // SAFETY: the request's thread takes memory of its pool.
+        return Ok(walled.writes(at, 1).then(|| unsafe { keep(pool, &text) }));
+    }
+    if !walled.writes(at, ARRAY) {
+        walled.must_read(at, ARRAY)?;
+        return Ok(None);
+    }
+    names(frame, pool, at).map(Some)
+}
+
+/// Words of a module, of which this need not be the newest call.
+fn words<const N: usize>(walled: &'static Walled, from: u64) -> Answer<[u64; N]> {
+    let mut words = [0u64; N];
+    walled.must_read(from, 8 * N as u64)?;
+    // SAFETY: the module may read there, and there is room.
+    match unsafe { mullion_word_runtime::copy_at(from as usize, words.as_mut_ptr().cast(), 8 * N) }
+    {
+        bytes if bytes == 8 * N => Ok(words),
+        _ => Err(format!("{from:#x} cannot be read")),
+    }
+}
+
+/// A copy of an array of strings in a pool.
+fn names(frame: &Frame, pool: u64, at: u64) -> Answer<u64> {
+    let walled = frame.walled;
+    let head: [u64; 4] = words(walled, at)?;
+    let count = head[1] >> 32;
+    if count > 1024 || head[1] as u32 != 8 {
+        return Err("is no array of strings".to_owned());
+    }
+    let mut made = Vec::new();
+    for n in 0..count {
+        let [text] = words(walled, head[3] + 8 * n)?;
+        let text = copied::text_of(walled, text)?;
+        // SAFETY: as above.
+        made.push(unsafe { keep(pool, &text) });
+    }
+    // SAFETY: as above; an array has a head and its elements.
+    unsafe {
+        let array = apr::apr_palloc(pool, ARRAY + 8 * count.max(1));
+        let elements = array + ARRAY;
+        (array as *mut [u64; 4]).write([pool, count << 32 | 8, count, elements]);
+        for (n, text) in (0..).zip(made) {
+            ((elements + 8 * n) as *mut u64).write(text);
+        }
+        Ok(array)
+    }
+}
+
+/// A copy of a string in a pool.
+///
+/// # Safety
+/// The pool lives, and is this thread's.
+unsafe fn keep(pool: u64, text: &[u8]) -> u64 {
+    // SAFETY: by the caller; there is room for the zero.
+    unsafe {
+        let at = apr::apr_palloc(pool, text.len() as u64 + 1);
+        (at as *mut u8).copy_from_nonoverlapping(text.as_ptr(), text.len());
+        ((at as *mut u8).add(text.len())).write(0);
+        at
+    }
+}
+
+/// What stands in a table for an array of strings that a module has put there by this name: copies of both in the table's pool.
+pub(crate) fn array(frame: &Frame, name: &str, arguments: &[u64]) -> Answer<Option<(u64, u64)>> {
+    let [table, key, value, ..] = *arguments else {
+        return Ok(None);
+    };
+    if name != "apr_table_setn" || value == 0 || !crate::call::has(frame, Kind::Table, table) {
+        return Ok(None);
+    }
+    // mod_mime and mod_negotiation.
+    let key = copied::text_of(frame.walled, key)?;
+    if key != b"ap-mime-exceptions-list" {
+        return Ok(None);
+    }
+    // SAFETY: the table is one that the module may pass, and begins with its pool.
+    let pool = unsafe { read(table) };
+    let value = names(frame, pool, value)?;
+    // SAFETY: the pool is the table's, with which this thread works.
+    Ok(Some((unsafe { keep(pool, &key) }, value)))
+}
+
+/// The function that copies what it puts into a table, for one that does not: others read what a module puts there.
+pub(crate) fn copies(name: &str) -> Option<&'static str> {
+    match name {
+        "apr_table_setn" => Some("apr_table_set"),
+        "apr_table_addn" => Some("apr_table_add"),
+        "apr_table_mergen" => Some("apr_table_merge"),
+        _ => None,
+    }
+}
+
+/// A module may read a structure that stays as long as the configuration.
+pub(crate) fn show(frame: &Frame, at: u64, bytes: u64) -> Answer<()> {
+    match frame.walled.may_read(at, bytes) {
+        true => Ok(()),
+        false => frame.walled.lend_read(frame, configuration(), at, bytes),
+    }
+}
+
+/// The call that runs may read bytes that the host has just found for it, until it ends.
+pub(crate) fn hand(frame: &Frame, at: u64, bytes: u64) -> Answer<()> {
+    if bytes == 0 || frame.walled.may_read(at, bytes) {
+        return Ok(());
+    }
+    let granted = frame.walled.grant_read(at, bytes)?;
+    CALLS.with_borrow_mut(|calls| {
+        if let Some(call) = calls.last_mut() {
+            call.granted.push(granted);
+        }
+    });
+    Ok(())
+}
+
+impl Walled {
+    /// Grants what the running call may read at an address. Runs in the handler of a signal, too.
+    pub(crate) fn demand_read(&'static self, at: u64) -> bool {
+        let frame = frame::now().and_then(|frame| frame.of(self));
+        let Some(frame) = frame.filter(|_| self.reads) else {
+            return false;
+        };
+        self.read_pools(frame, at)
+            || self.read_lasting(frame, at)
+            || self.read_made(frame, at)
+            || self.read_call(frame, at)
+    }
+
+    /// The same for so many bytes, which a function of the host is to read for the module.
+    pub(crate) fn demand_all(&'static self, from: u64, bytes: u64) -> bool {
+        let Some(end) = from.checked_add(bytes) else {
+            return false;
+        };
+        let mut words = std::iter::once(from).chain(((from & !3) + 4..end).step_by(4));
+        words.all(|at| self.may_read(at, 1) || self.demand_read(at) && self.may_read(at, 1))
+    }
+
+    /// Pools of the call's requests and connections.
+    fn read_pools(&'static self, frame: &Frame, at: u64) -> bool {
+        // SAFETY: they are the core's structures.
+        let of = |at: u64| unsafe { read(at) };
+        let find = |pool: u64| {
+            // SAFETY: the pool lives as long as what it is of, and its thread is this one.
+            let found = unsafe { node(pool, at) };
+            found.map(|found| (pool, found))
+        };
+        let requests = frame.requests().map(|r| of(r + layout::R_POOL));
+        let mut requests = requests.flat_map(|pool| unsafe { below(pool) });
+        let mut connections = frame.connections().map(|c| of(c + layout::C_POOL));
+        let found = requests
+            .find_map(find)
+            .or_else(|| connections.find_map(find));
+        found.is_some_and(|(pool, found)| self.read_node(pool, found, at))
+    }
+
+    /// What was handed out of a block since it was looked at, or all of it.
+    fn read_node(&'static self, pool: u64, (start, end): (u64, u64), at: u64) -> bool {
+        let at = at & !7;
+        let from = match at > start && self.may_read(start, at - start) {
+            true => at,
+            false => start,
+        };
+        self.lend_here(pool, || self.grant_read(from, end - from))
+            .is_ok()
+    }
+
+    /// What lives as long as the configuration.
+    fn read_lasting(&'static self, frame: &Frame, at: u64) -> bool {
+        let found = self
+            .structure(frame, at)
+            .or_else(|| constant(at))
+            .or_else(|| {
+                let mut names = self.variables.iter();
+                names.find_map(|name| {
+                    variable(name).and_then(|(start, bytes)| inside(start, bytes, at))
+                })
+            });
+        let Some((start, bytes)) = found else {
+            return false;
+        };
+        self.lend_read(frame, configuration(), start, bytes).is_ok()
+    }
+
+    /// Part of a structure of the core's that leads to the call, or one of its strings.
+    fn structure(&self, frame: &Frame, at: u64) -> Option<(u64, u64)> {
+        let index = self.index();
+        // SAFETY: all of these are the core's structures; what modules may write is said with each.
+        unsafe {
+            let next = |s: &u64| Some(read(s + layout::S_NEXT)).filter(|next| *next != 0);
+            let given = frame.any_server().into_iter().chain(frame::main_server());
+            let servers = || {
+                given
+                    .clone()
+                    .flat_map(|s| std::iter::successors(Some(s), next).take(1 << 16))
+            };
+            if let Some(found) = servers().find_map(|s| in_server(s, at)) {
+                return Some(found);
+            }
+            // A module's own place among the configurations, and the core's. No module writes the core's.
+            let vectors = servers().flat_map(|s| {
+                [
+                    (read(s + layout::S_MODULE_CONFIG), CORE_SERVER),
+                    (read(s + SERVER_DEFAULTS), CORE_DIRECTORY),
+                ]
+            });
+            let of_requests = frame.requests().map(|r| {
+                let vector = OF_REQUEST.believed(r, layout::R_PER_DIR_CONFIG);
+                (vector, CORE_DIRECTORY)
+            });
+            for (vector, bytes) in vectors
+                .chain(of_requests)
+                .filter(|(vector, _)| *vector != 0)
+            {
+                let places = [vector, vector + 8 * index];
+                if let Some(found) = places.into_iter().find_map(|place| inside(place, 8, at)) {
+                    return Some(found);
+                }
+                let core = read(vector);
+                if let Some(found) = inside(core, bytes, at) {
+                    return Some(found);
+                }
+                let words = (0..bytes / 8).map(|n| if core == 0 { 0 } else { read(core + 8 * n) });
+                let mut texts = words.filter(|word| *word <= at && at - word < 1 << 16);
+                if let Some(found) =
+                    texts.find_map(|text| within(text, at).filter(|_| is_lasting(text)))
+                {
+                    return Some(found);
+                }
+            }
+            for filter in frame.filters() {
+                let record = read(filter);
+                let found =
+                    inside(record, FILTER_RECORD, at).or_else(|| in_texts(record, &[0], at));
+                if found.is_some() {
+                    return found;
+                }
+            }
+            // What requests have of the configuration. Only what a pool has that no module takes its own memory of.
+            if !is_lasting(at) {
+                return None;
+            }
+            let of_request = |r: u64| {
+                let mut tables = TABLES.iter();
+                let mut fields = TEXTS.iter();
+                tables
+                    .find_map(|table| in_table(OF_REQUEST.believed(r, *table), at))
+                    .or_else(|| fields.find_map(|text| within(OF_REQUEST.believed(r, *text), at)))
+            };
+            let of_connection = |c: u64| in_table(OF_CONNECTION.believed(c, layout::C_NOTES), at);
+            let found = frame.requests().find_map(of_request);
+            found.or_else(|| frame.connections().find_map(of_connection))
+        }
+    }
+
+    /// What is in tables that the module has made, and addresses.
+    fn read_made(&'static self, frame: &Frame, at: u64) -> bool {
+        for (object, home, kind) in self.all_made() {
+            let home = if home == 0 { configuration() } else { home };
+            // SAFETY: what is known lives as long as its pool, and so do strings of that pool or the configuration's.
+            let is_kept = |at: u64| is_lasting(at) || unsafe { node(home, at) }.is_some();
+            let found = match kind {
+                Kind::Table if is_kept(object) && is_kept(at) => unsafe { in_table(object, at) },
+                Kind::Table => None,
+                _ => inside(object, shown(kind), at),
+            };
+            if let Some((start, bytes)) = found {
+                return self.lend_read(frame, home, start, bytes).is_ok();
+            }
+        }
+        false
+    }
+
+    /// What this very call was given: the state of a directive with its row and texts, and strings of the module that calls.
+    fn read_call(&'static self, frame: &Frame, at: u64) -> bool {
+        let of_command = |cmd: u64| {
+            // SAFETY: the core has passed it; its row is ours, and its directive is the core's.
+            unsafe {
+                let word = |at: u64| OF_COMMAND.believed(cmd, at);
+                let directive = word(layout::CMD_DIRECTIVE);
+                inside(cmd, COMMAND_STATE, at)
+                    .or_else(|| inside(word(layout::CMD_COMMAND), layout::COMMAND, at))
+                    .or_else(|| within(word(COMMAND_PATH), at))
+                    .or_else(|| inside(directive, DIRECTIVE, at))
+                    .or_else(|| match directive {
+                        0 => None,
+                        directive => in_texts(directive, &DIRECTIVE_TEXTS, at),
+                    })
+            }
+        };
+        let mut commands = frame.roots.iter().filter_map(|root| match *root {
+            frame::Root::Command(cmd) => Some(cmd),
+            _ => None,
+        });
+        let found = commands.find_map(of_command).or_else(|| {
+            let caller = frame.outer()?.walled;
+            let arguments = CALLS.with_borrow(|calls| {
+                let call = calls.last().filter(|call| std::ptr::eq(call.frame, frame));
+                call.map(|call| call.arguments)
+            })?;
+            let mut own = arguments
+                .into_iter()
+                .filter(|text| *text <= at && caller.writes(*text, 1));
+            // A string may have its end in what is not the caller's.
+            own.find_map(|text| {
+                let found = within(text, at);
+                found.filter(|(start, bytes)| caller.writes(*start, *bytes))
+            })
+        });
+        found.is_some_and(|(start, bytes)| hand(frame, start, bytes).is_ok())
+    }
+
+    fn lend_read(&'static self, frame: &Frame, pool: u64, at: u64, bytes: u64) -> Answer<()> {
+        self.lend_for(frame, pool, || self.grant_read(at, bytes))
+    }
+
+    /// The right to read, until it is dropped.
+    pub(crate) fn grant_read(&self, at: u64, bytes: u64) -> Answer<Granted> {
+        // SAFETY: one of the rules above lets the module read there, and it is taken back before the memory goes.
+        let granted = unsafe {
+            self.host
+                .grant_for(&self.domain, at as usize, bytes as usize, false)
+        };
+        granted.map_err(|error| error.to_string())
+    }
+}
+
+/// Names of the host's variables that a module's file names.
+pub(crate) fn variables(verified: &mullion_word_verifier::Verified) -> Vec<String> {
+    let imported = verified
+        .symbols()
+        .filter(|(_, symbol)| symbol.address.is_none());
+    let names = imported.map(|(_, symbol)| symbol.name.to_owned());
+    names
+        .filter(|name| !verified.imports().contains(name))
+        .collect()
+}
+
+/// The pool that a call's own strings go with: that of its request, of its directive, or the first that it was given.
+pub(crate) fn home(frame: &Frame) -> u64 {
+    let given = || {
+        frame.roots.iter().find_map(|root| match *root {
+            frame::Root::Pool(pool) => Some(pool),
+            // SAFETY: the core has passed it.
+            frame::Root::Command(cmd) => Some(unsafe { read(cmd + layout::CMD_POOL) }),
+            _ => None,
+        })
+    };
+    frame.home().or_else(given).unwrap_or_else(configuration)
+}
+
+/// Arguments of a directive that are strings: the module gets copies, which it may keep as long as its configuration.
+///
+/// # Safety
+/// The core has passed the state of a directive and its arguments.
+pub(crate) unsafe fn directive(frame: &Frame, arguments: &mut [u64; WIDE]) -> Answer<()> {
+    const RAW: u32 = 0;
+    const FLAG: u32 = 5;
+    const LIST: u32 = 12;
+    let cmd = arguments[0];
+    // SAFETY: by the caller; strings end with zeros.
+    unsafe {
+        let how = read(read(cmd + layout::CMD_COMMAND) + layout::COMMAND_HOW) as u32;
+        let pool = read(cmd + layout::CMD_POOL);
+        let copy = |text: u64| match text {
+            0 => Ok(0),
+            text => frame.walled.copy(frame, pool, apr::text(text)),
+        };
+        match how {
+            RAW | FLAG => {}
+            LIST => {
+                let (count, list) = (arguments[2] & 0xffff_ffff, arguments[3]);
+                let room = frame.walled.take(frame, pool, 8 * (count + 1))?;
+                for n in 0..count {
+                    let text = copy(read(list + 8 * n))?;
+                    ((room + 8 * n) as *mut u64).write(text);
+                }
+                ((room + 8 * count) as *mut u64).write(0);
+                arguments[3] = room;
+            }
+            _ => {
+                for text in &mut arguments[2..5] {
+                    *text = copy(*text)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_has_its_zero_and_nothing_behind() {
+        let text = b"ab\0cd\0";
+        let at = text.as_ptr() as u64;
+        assert_eq!(within(at, at + 2), Some((at, 3)));
+        assert_eq!(within(at, at + 3), None);
+        assert_eq!(within(at + 3, at), None);
+        assert_eq!(within(0, at), None);
+    }
+
+    #[test]
+    fn constants_are_and_variables_are_not() {
+        static CONSTANT: [u8; 4] = *b"abcd";
+        static VARIABLE: AtomicBool = AtomicBool::new(true);
+        let local = 7u64;
+        assert!(constant(CONSTANT.as_ptr() as u64).is_some());
+        assert!(constant(VARIABLE.as_ptr() as u64).is_none());
+        assert!(constant(&raw const local as u64).is_none());
+        assert!(constant(Box::into_raw(Box::new(0u64)) as u64).is_none());
+    }
+}
