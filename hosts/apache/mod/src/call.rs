@@ -70,7 +70,7 @@ pub(crate) fn mediate(act: impl FnOnce(&Frame) -> Answer<u64>) -> u64 {
     let answer = caught(|| {
         frame.walled.exchange(frame)?;
         if frame.walled.reads {
-            crate::reading::publish(frame)?;
+            crate::reading::publish(frame, false)?;
         }
         errors::around(frame, || act(frame))
     });

@@ -257,6 +257,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
         backend_fields.collect(),
         Swaps::new(|name| allowed.contains_key(name)),
     );
+    reading::add(walled);
     walled.domain.on_demand(|address, _, write| match write {
         true => walled.demand(address),
         false => walled.demand_read(address),

@@ -20,11 +20,11 @@ use crate::frame::{self, Frame};
 use crate::layout::{self, read};
 use crate::object::Kind;
 use crate::slots::WIDE;
-use crate::walled::{Answer, Walled};
+use crate::walled::{Answer, Walled, lock};
 use mullion_word_runtime::Granted;
 use std::cell::RefCell;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 /// Whether a module was loaded whose loads are checked.
 static ANY: AtomicBool = AtomicBool::new(false);
@@ -83,6 +83,33 @@ pub(crate) fn may_set(
     OF_REQUEST.add(requests);
     OF_CONNECTION.add(connections);
     OF_COMMAND.add(commands);
+}
+
+static MODULES: Mutex<Vec<&'static Walled>> = Mutex::new(Vec::new());
+
+/// A module is loaded, with checked loads or without.
+pub(crate) fn add(walled: &'static Walled) {
+    lock(&MODULES).push(walled);
+}
+
+/// A request's table. If a module may set the field, it is one that a module has had made of the request's pool, or null. The
+/// head of such a table is APR's, and this thread's.
+///
+/// # Safety
+/// It is a request of the core's of this thread.
+unsafe fn table_of(r: u64, field: u64) -> u64 {
+    // SAFETY: by the caller; no module writes the pool's field.
+    let (pool, table) = unsafe { (read(r + layout::R_POOL), read(r + field)) };
+    let is_made = || {
+        let all = lock(&MODULES);
+        // SAFETY: as above.
+        unsafe { node(pool, table) }.is_some()
+            && all.iter().any(|one| one.has_made(table, Kind::Table))
+    };
+    match !OF_REQUEST.has(field) || is_made() {
+        true => table,
+        false => 0,
+    }
 }
 
 /// Where APR keeps the blocks of a pool: a ring, and its first one, in which the pool itself lies up to here.
@@ -480,7 +507,7 @@ pub(crate) fn made(frame: &Frame, r: u64) {
 /// A call goes into a module.
 pub(crate) fn enter(frame: &Frame, arguments: &[u64; WIDE]) -> Answer<()> {
     // What the module below has set so far, others see from now on.
-    let published = frame.outer().map_or(Ok(()), publish);
+    let published = frame.outer().map_or(Ok(()), |outer| publish(outer, true));
     let mut requests: Vec<(u64, Texts)> = Vec::new();
     for r in all(frame) {
         if requests.iter().all(|(known, _)| *known != r) {
@@ -500,7 +527,7 @@ pub(crate) fn enter(frame: &Frame, arguments: &[u64; WIDE]) -> Answer<()> {
 
 /// A call comes out of a module.
 pub(crate) fn leave(frame: &Frame) -> Answer<()> {
-    let published = publish(frame);
+    let published = publish(frame, true);
     let call = CALLS.with_borrow_mut(|calls| match calls.last() {
         Some(call) if std::ptr::eq(call.frame, frame) => calls.pop(),
         _ => None,
@@ -512,8 +539,9 @@ pub(crate) fn leave(frame: &Frame) -> Answer<()> {
 }
 
 /// What the module has put into requests since: its own strings become the request's, and it must be able to read others. The
-/// core reads these fields, so this is looked at whenever the module calls the host, too.
-pub(crate) fn publish(frame: &Frame) -> Answer<()> {
+/// core reads these fields, so they are looked at whenever the module calls the host, too. It may go on to write its own strings
+/// then, so these are copied when the call ends, or another module is called.
+pub(crate) fn publish(frame: &Frame, is_over: bool) -> Answer<()> {
     let known = CALLS.with_borrow_mut(|calls| {
         let call = calls.last_mut();
         let call = call.filter(|call| std::ptr::eq(call.frame, frame));
@@ -528,7 +556,7 @@ pub(crate) fn publish(frame: &Frame) -> Answer<()> {
     let known = known.into_iter().filter(|(r, _)| here.contains(r));
     let known: Vec<(u64, Texts)> = known
         .map(|(r, mut texts)| {
-            let looked = publish_one(frame, r, &mut texts);
+            let looked = publish_one(frame, r, &mut texts, is_over);
             refused = std::mem::replace(&mut refused, Ok(())).and(looked);
             (r, texts)
         })
@@ -544,7 +572,7 @@ pub(crate) fn publish(frame: &Frame) -> Answer<()> {
     refused
 }
 
-fn publish_one(frame: &Frame, r: u64, texts: &mut Texts) -> Answer<()> {
+fn publish_one(frame: &Frame, r: u64, texts: &mut Texts, is_over: bool) -> Answer<()> {
     let mut refused = Ok(());
     for (text, field) in texts.iter_mut().zip(fields()) {
         // SAFETY: the request is the core's, and lives until its call ends.
@@ -552,18 +580,19 @@ fn publish_one(frame: &Frame, r: u64, texts: &mut Texts) -> Answer<()> {
         if now == *text {
             continue;
         }
-        // The module may not write there: the core has.
-        if frame.walled.reads && !OF_REQUEST.has(field) {
+        // The module may not write there: a function of the host has, which has looked at what it was given.
+        if frame.walled.reads && !OF_REQUEST.has(field) && !frame.walled.writes(now, 1) {
             *text = now;
             continue;
         }
         let made = match now {
             0 => Ok(None),
-            now => published(frame, r, field, now),
+            now => published(frame, r, field, now, is_over),
         };
         // SAFETY: the field is the request's; it gets what was made in its pool, or what it had.
         let set = |word: u64| unsafe { ((r + field) as *mut u64).write(word) };
         match made {
+            Ok(_) if !is_over => {}
             Ok(None) => *text = now,
             Ok(Some(made)) => {
                 set(made);
@@ -580,20 +609,20 @@ fn publish_one(frame: &Frame, r: u64, texts: &mut Texts) -> Answer<()> {
 }
 
 /// What a request gets in the place of a module's own string or array of strings.
-fn published(frame: &Frame, r: u64, field: u64, at: u64) -> Answer<Option<u64>> {
+fn published(frame: &Frame, r: u64, field: u64, at: u64, is_over: bool) -> Answer<Option<u64>> {
     let walled = frame.walled;
     // SAFETY: the request is the core's.
     let pool = unsafe { read(r + layout::R_POOL) };
     if field != LANGUAGES {
         let text = copied::text_of(walled, at)?;
         // SAFETY: the request's thread takes memory of its pool.
-        return Ok(walled.writes(at, 1).then(|| unsafe { keep(pool, &text) }));
+        return Ok((is_over && walled.writes(at, 1)).then(|| unsafe { keep(pool, &text) }));
     }
     if !walled.writes(at, ARRAY) {
         walled.must_read(at, ARRAY)?;
         return Ok(None);
     }
-    names(frame, pool, at).map(Some)
+    names(frame, pool, at, is_over).map(Some)
 }
 
 /// Words of a module, of which this need not be the newest call.
@@ -609,7 +638,7 @@ fn words<const N: usize>(walled: &'static Walled, from: u64) -> Answer<[u64; N]>
 }
 
 /// A copy of an array of strings in a pool.
-fn names(frame: &Frame, pool: u64, at: u64) -> Answer<u64> {
+fn names(frame: &Frame, pool: u64, at: u64, is_kept: bool) -> Answer<u64> {
     let walled = frame.walled;
     let head: [u64; 4] = words(walled, at)?;
     let count = head[1] >> 32;
@@ -620,8 +649,13 @@ fn names(frame: &Frame, pool: u64, at: u64) -> Answer<u64> {
     for n in 0..count {
         let [text] = words(walled, head[3] + 8 * n)?;
         let text = copied::text_of(walled, text)?;
-        // SAFETY: as above.
-        made.push(unsafe { keep(pool, &text) });
+        if is_kept {
+            // SAFETY: as above.
+            made.push(unsafe { keep(pool, &text) });
+        }
+    }
+    if !is_kept {
+        return Ok(0);
     }
     // SAFETY: as above; an array has a head and its elements.
     unsafe {
@@ -664,7 +698,7 @@ pub(crate) fn array(frame: &Frame, name: &str, arguments: &[u64]) -> Answer<Opti
     }
     // SAFETY: the table is one that the module may pass, and begins with its pool.
     let pool = unsafe { read(table) };
-    let value = names(frame, pool, value)?;
+    let value = names(frame, pool, value, true)?;
     // SAFETY: the pool is the table's, with which this thread works.
     Ok(Some((unsafe { keep(pool, &key) }, value)))
 }
@@ -831,7 +865,7 @@ impl Walled {
                 let mut tables = TABLES.iter();
                 let mut fields = TEXTS.iter();
                 tables
-                    .find_map(|table| in_table(OF_REQUEST.believed(r, *table), at))
+                    .find_map(|table| in_table(table_of(r, *table), at))
                     .or_else(|| fields.find_map(|text| within(OF_REQUEST.believed(r, *text), at)))
             };
             let of_connection = |c: u64| in_table(OF_CONNECTION.believed(c, layout::C_NOTES), at);

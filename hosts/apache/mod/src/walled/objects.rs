@@ -118,6 +118,13 @@ impl Walled {
         lock(&self.state).objects.get(&object) == Some(&known)
     }
 
+    /// Whether the module has made an object, or was given it, that still lives.
+    pub(crate) fn has_made(&self, object: u64, kind: Kind) -> bool {
+        let state = lock(&self.state);
+        let known = state.objects.get(&object);
+        known.is_some_and(|(known, _)| *known == kind)
+    }
+
     /// Objects that the module has made or was given, with the pools that they live as long as.
     pub(crate) fn all_made(&self) -> Vec<(u64, u64, Kind)> {
         let state = lock(&self.state);
