@@ -12,7 +12,7 @@
 //!
 //! No rule follows a word that a module may write whose loads are checked ([`Set`]). What a module puts into fields of a request
 //! is looked at when it calls the host, and when its call ends ([`publish`]). Of its own memory it is copied into the request's
-//! pool, and what it may not read itself is refused. So the core reads nothing for a module that the module could not.
+//! pool, and what it may not read itself is refused. Another thread of the module can still change the field behind that.
 
 use crate::apr;
 use crate::copied;
@@ -39,7 +39,9 @@ pub(crate) fn any() -> bool {
 struct Set([AtomicU64; 2]);
 
 impl Set {
-    const NONE: Set = Set([AtomicU64::new(0), AtomicU64::new(0)]);
+    const fn none() -> Set {
+        Set([AtomicU64::new(0), AtomicU64::new(0)])
+    }
 
     fn add(&self, places: &[(u64, u64)]) {
         for word in places
@@ -70,9 +72,9 @@ impl Set {
     }
 }
 
-static OF_REQUEST: Set = Set::NONE;
-static OF_CONNECTION: Set = Set::NONE;
-static OF_COMMAND: Set = Set::NONE;
+static OF_REQUEST: Set = Set::none();
+static OF_CONNECTION: Set = Set::none();
+static OF_COMMAND: Set = Set::none();
 
 /// What a module may set whose loads are checked: fields of requests, connections and states of directives.
 pub(crate) fn may_set(
@@ -266,7 +268,8 @@ fn inside(start: u64, bytes: u64, at: u64) -> Option<(u64, u64)> {
     (start != 0 && at.wrapping_sub(start) < bytes).then_some((start, bytes))
 }
 
-/// Bytes of structures, and where they have strings or what leads to strings. A test holds them against the headers.
+/// Bytes of structures, and where they have strings or what leads to strings. The test `numbers` holds the sizes against the
+/// headers, and most places.
 const SERVER: u64 = 192;
 const SERVER_TEXTS: [u64; 6] = [16, 64, 80, 88, 96, 152];
 const SERVER_NAMES: [u64; 2] = [136, 144];
@@ -767,6 +770,7 @@ impl Walled {
             found.map(|found| (pool, found))
         };
         let requests = frame.requests().map(|r| of(r + layout::R_POOL));
+        // SAFETY: as above.
         let mut requests = requests.flat_map(|pool| unsafe { below(pool) });
         let mut connections = frame.connections().map(|c| of(c + layout::C_POOL));
         let found = requests
@@ -881,6 +885,7 @@ impl Walled {
             // SAFETY: what is known lives as long as its pool, and so do strings of that pool or the configuration's.
             let is_kept = |at: u64| is_lasting(at) || unsafe { node(home, at) }.is_some();
             let found = match kind {
+                // SAFETY: as above: it is a table that the host has made.
                 Kind::Table if is_kept(object) && is_kept(at) => unsafe { in_table(object, at) },
                 Kind::Table => None,
                 _ => inside(object, shown(kind), at),

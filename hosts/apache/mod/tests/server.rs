@@ -63,6 +63,10 @@ fn main() -> ExitCode {
     let tests: [(&str, Test); 20] = [
         ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
+        (
+            "numbers",
+            reading::structures_are_as_large_as_the_headers_have_them,
+        ),
         ("same", same::walled_modules_answer_as_stock_ones),
         ("reading", |place| {
             reading::modules_whose_loads_are_checked_answer_as_stock_ones(

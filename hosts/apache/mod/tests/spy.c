@@ -41,6 +41,10 @@ static int spy(request_rec *r)
         apr_table_setn(r->notes, "spy", at);
         found = apr_table_get(r->notes, "spy");
     }
+    if (!strcmp(what, "planted")) {
+        r->handler = at;
+        found = apr_psprintf(r->pool, "%c%c", r->handler[0], r->handler[1]);
+    }
     if (!strcmp(what, "field")) {
         r->handler = at;
         ap_internal_redirect("/page.html", r);

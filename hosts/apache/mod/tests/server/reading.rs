@@ -3,7 +3,9 @@
 use crate::running::{self, Server};
 use crate::{Place, same};
 use mullion_apache::Protection;
+use std::fmt::Write as _;
 use std::io::Read;
+use std::process::Command;
 
 pub(crate) fn modules_whose_loads_are_checked_answer_as_stock_ones(
     place: &Place,
@@ -23,8 +25,10 @@ const OWN: [(&str, &str); 2] = [
     ("configuration", "memory of expires_module"),
 ];
 
-/// Ways to read where another one has a secret: by itself, or by a function of the host. `field` has the core read it later.
-const WAYS: [(&str, &str); 7] = [
+/// Ways to read where another one has a secret: by itself, or by a function of the host. `field` has the core read it later, and
+/// `planted` reads what it has just put into a field.
+const WAYS: [(&str, &str); 8] = [
+    ("planted", "Access of"),
     ("address", "Access of"),
     ("copied", "may not read"),
     ("printed", "may not read"),
@@ -79,7 +83,7 @@ pub(crate) fn what_is_not_a_modules_is_not_read(place: &Place) {
     for (attack, words) in own.into_iter().chain(addresses) {
         let from = server.log().len();
         let answer = running::get(server.port, &format!("/spy/{attack}"), &[]);
-        // What is planted is found when the module calls the core, which has sent a page by then.
+        // What is in the field is found when the module calls the core. Its answer is then not an error in all cases.
         let is_late = attack.starts_with("field");
         let new = || server.log()[from..].to_owned();
         let said = match is_late {
@@ -117,4 +121,75 @@ pub(crate) fn what_is_not_a_modules_is_not_read(place: &Place) {
             assert!(answer.body.parse::<i64>().is_ok(), "{way}: {answer:?}");
         }
     }
+}
+
+/// Numbers of `reading.rs`, with how C has them.
+const NUMBERS: [(&str, &[&str]); 15] = [
+    ("SERVER", &["sizeof(server_rec)"]),
+    (
+        "SERVER_NAMES",
+        &[
+            "offsetof(server_rec, names)",
+            "offsetof(server_rec, wild_names)",
+        ],
+    ),
+    ("SERVER_ADDRESSES", &["offsetof(server_rec, addrs)"]),
+    (
+        "SERVER_DEFAULTS",
+        &["offsetof(server_rec, lookup_defaults)"],
+    ),
+    ("SERVER_ADDRESS", &["sizeof(server_addr_rec)"]),
+    ("ADDRESS", &["sizeof(apr_sockaddr_t)"]),
+    ("PROCESS", &["sizeof(process_rec)"]),
+    ("FILTER_RECORD", &["sizeof(ap_filter_rec_t)"]),
+    ("DIRECTIVE", &["sizeof(ap_directive_t)"]),
+    (
+        "DIRECTIVE_TEXTS",
+        &[
+            "offsetof(ap_directive_t, directive)",
+            "offsetof(ap_directive_t, args)",
+            "offsetof(ap_directive_t, filename)",
+        ],
+    ),
+    ("COMMAND_STATE", &["sizeof(cmd_parms)"]),
+    ("COMMAND_PATH", &["offsetof(cmd_parms, path)"]),
+    ("CORE_DIRECTORY", &["sizeof(core_dir_config)"]),
+    ("CORE_SERVER", &["sizeof(core_server_config)"]),
+    ("ENTRY", &["sizeof(apr_table_entry_t)"]),
+];
+
+/// The numbers by which the wall grants reads are those of the headers.
+pub(crate) fn structures_are_as_large_as_the_headers_have_them(place: &Place) {
+    let text = include_str!("../../src/reading.rs");
+    let mut source = String::from("#include <stdio.h>\n#include <stddef.h>\n");
+    for header in ["httpd", "http_config", "http_core", "util_filter"] {
+        writeln!(source, "#include \"{header}.h\"").expect("a string");
+    }
+    source.push_str("int main(void) {\n");
+    let mut ours = String::new();
+    for (name, all) in NUMBERS {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&format!("const {name}: ")));
+        let (_, numbers) = line.expect(name).split_once(" = ").expect(name);
+        for number in numbers.split(|c: char| !c.is_ascii_digit()) {
+            if !number.is_empty() {
+                writeln!(ours, "{name} {number}").expect("a string");
+            }
+        }
+        for one in all {
+            writeln!(source, "printf(\"{name} %zu\\n\", {one});").expect("a string");
+        }
+    }
+    source.push_str("}\n");
+    let file = place.scratch.path().join("numbers.c");
+    let program = place.scratch.path().join("numbers");
+    std::fs::write(&file, source).expect("written");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-D_GNU_SOURCE", "-DLINUX", "-I/usr/include/apache2"]);
+    gcc.arg("-I/usr/include/apr-1.0").arg(&file);
+    let made = gcc.arg("-o").arg(&program).status().expect("gcc starts");
+    assert!(made.success());
+    let output = Command::new(&program).output().expect("it starts");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), ours);
 }
