@@ -66,7 +66,7 @@ impl Set {
     unsafe fn believed(&self, start: u64, at: u64) -> u64 {
         match self.has(at) {
             true => 0,
-            // SAFETY: by the caller.
+            // SAFETY: the caller has said that the structure lives, and the field is in it.
             false => unsafe { read(start + at) },
         }
     }
@@ -104,7 +104,7 @@ unsafe fn table_of(r: u64, field: u64) -> u64 {
     let (pool, table) = unsafe { (read(r + layout::R_POOL), read(r + field)) };
     let is_made = || {
         let all = lock(&MODULES);
-        // SAFETY: as above.
+        // SAFETY: the pool is that of a request of this thread, which lives.
         unsafe { node(pool, table) }.is_some()
             && all.iter().any(|one| one.has_made(table, Kind::Table))
     };
@@ -181,13 +181,13 @@ unsafe fn nodes(pool: u64) -> impl Iterator<Item = (u64, u64)> {
     // SAFETY: the caller's pool lives, and `begin` has seen where its blocks are.
     let first = unsafe { read(pool + POOL_FIRST) };
     let next = move |at: &u64| {
-        // SAFETY: as above.
+        // SAFETY: the caller's pool lives, and so do its blocks, of which this is one.
         Some(unsafe { read(at + NODE_NEXT) }).filter(|next| *next != first && *next != 0)
     };
     std::iter::successors(Some(first), next)
         .take(1 << 20)
         .map(move |node| {
-            // SAFETY: as above.
+            // SAFETY: the caller's pool lives, and so do its blocks; each begins with these words.
             unsafe {
                 let start = match node == first {
                     true => read(pool + POOL_BEHIND),
@@ -210,7 +210,7 @@ unsafe fn below(pool: u64) -> Vec<u64> {
         let mut child = unsafe { read(all[at] + POOL_CHILD) };
         while child != 0 && all.len() < MOST {
             all.push(child);
-            // SAFETY: as above.
+            // SAFETY: a pool that lives has children that live, and `begin` has seen where these words are.
             child = unsafe { read(child + POOL_SIBLING) };
         }
         at += 1;
@@ -223,7 +223,7 @@ unsafe fn below(pool: u64) -> Vec<u64> {
 /// # Safety
 /// As [`nodes`].
 unsafe fn node(pool: u64, at: u64) -> Option<(u64, u64)> {
-    // SAFETY: by the caller.
+    // SAFETY: the caller has said that the pool lives, and that no other thread takes memory of it.
     unsafe { nodes(pool) }.find(|(start, end)| (*start..*end).contains(&at))
 }
 
@@ -322,7 +322,7 @@ unsafe fn in_table(table: u64, at: u64) -> Option<(u64, u64)> {
     if table == 0 {
         return None;
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller has said that the table lives, and APR's head of one has these words.
     let (count, elements) = unsafe { (u64::from(read(table + 12) as u32), read(table + 24)) };
     let texts = || {
         (0..2 * count).find_map(|n| {
@@ -345,7 +345,7 @@ unsafe fn in_names(array: u64, at: u64) -> Option<(u64, u64)> {
     if array == 0 {
         return None;
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller has said that the array lives, and APR's head of one has these words.
     let (count, elements) = unsafe { (u64::from(read(array + 12) as u32), read(array + 24)) };
     let own = inside(array, ARRAY, at).or_else(|| inside(elements, 8 * count, at));
     // SAFETY: the array has so many elements.
@@ -357,7 +357,7 @@ unsafe fn in_names(array: u64, at: u64) -> Option<(u64, u64)> {
 /// # Safety
 /// The structure is the core's, and has pointers or null there.
 unsafe fn in_texts(start: u64, places: &[u64], at: u64) -> Option<(u64, u64)> {
-    // SAFETY: by the caller.
+    // SAFETY: the caller has said that the structure has a pointer or null at each of these places.
     let mut texts = places.iter().map(|place| unsafe { read(start + place) });
     texts.find_map(|text| within(text, at))
 }
@@ -489,7 +489,7 @@ fn all(frame: &Frame) -> impl Iterator<Item = u64> {
 unsafe fn texts(r: u64) -> Texts {
     let mut texts = [0; TEXTS.len() + 1];
     for (text, at) in texts.iter_mut().zip(fields()) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller has said that the request lives, and these are its fields.
         *text = unsafe { read(r + at) };
     }
     texts
@@ -653,7 +653,7 @@ fn names(frame: &Frame, pool: u64, at: u64, is_kept: bool) -> Answer<u64> {
         let [text] = words(walled, head[3] + 8 * n)?;
         let text = copied::text_of(walled, text)?;
         if is_kept {
-            // SAFETY: as above.
+            // SAFETY: the pool is the request's or the table's, with which this thread works.
             made.push(unsafe { keep(pool, &text) });
         }
     }
@@ -770,7 +770,7 @@ impl Walled {
             found.map(|found| (pool, found))
         };
         let requests = frame.requests().map(|r| of(r + layout::R_POOL));
-        // SAFETY: as above.
+        // SAFETY: the pool is that of a request of this call, and so is the thread.
         let mut requests = requests.flat_map(|pool| unsafe { below(pool) });
         let mut connections = frame.connections().map(|c| of(c + layout::C_POOL));
         let found = requests
