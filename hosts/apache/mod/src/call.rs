@@ -625,12 +625,10 @@ fn looked_at(
         }
         outs.give_back(frame)?;
     }
-    if let Result_::Bytes(count) = answer
-        && result != 0
-    {
-        crate::reading::hand(frame, result, outs.word(count).unwrap_or(0))?;
-    }
     match answer {
+        Result_::Bytes(count) if result != 0 && walled.reads => {
+            crate::reading::copy(frame, 0, result, outs.word(count).unwrap_or(0))
+        }
         Result_::Plain | Result_::Null | Result_::Bytes(_) => Ok(result),
         Result_::Object(Kind::Bucket) => passing.made(result),
         Result_::Object(Kind::Brigade) => {

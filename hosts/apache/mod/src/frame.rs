@@ -499,29 +499,12 @@ impl Frame {
         self.connections().any(|c| of(c) == at) || self.brigades().any(|b| of_brigade(b) == at)
     }
 
-    /// Filters of this call, of its requests and connections.
+    /// Filters that this thread's calls of the module were given.
     pub(crate) fn filters(&self) -> impl Iterator<Item = u64> {
-        const OF_REQUEST: [u64; 4] = [
-            layout::R_OUTPUT_FILTERS,
-            layout::R_INPUT_FILTERS,
-            layout::R_PROTO_OUTPUT_FILTERS,
-            layout::R_PROTO_INPUT_FILTERS,
-        ];
-        const OF_CONNECTION: [u64; 2] = [layout::C_OUTPUT_FILTERS, layout::C_INPUT_FILTERS];
-        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
-        let of = |at: u64| unsafe { read(at) };
-        let next = move |f: &u64| Some(of(f + layout::F_NEXT)).filter(|next| *next != 0);
-        let given = self.all_roots().filter_map(|root| match root {
+        self.all_roots().filter_map(|root| match root {
             Root::Filter(f) => Some(f),
             _ => None,
-        });
-        let requests = self.requests();
-        let requests = requests.flat_map(move |r| OF_REQUEST.map(|at| of(r + at)));
-        let connections = self.connections();
-        let connections = connections.flat_map(move |c| OF_CONNECTION.map(|at| of(c + at)));
-        let firsts = given.chain(requests).chain(connections);
-        let firsts = firsts.filter(|first| *first != 0);
-        firsts.flat_map(move |first| std::iter::successors(Some(first), next).take(256))
+        })
     }
 
     pub(crate) fn has_filter(&self, filter: u64) -> bool {
@@ -541,10 +524,7 @@ impl Frame {
             let first = Some(first).filter(|first| *first != 0);
             std::iter::successors(first, next).take(256)
         };
-        let given = self.all_roots().filter_map(|root| match root {
-            Root::Filter(f) => Some(f),
-            _ => None,
-        });
+        let given = self.filters();
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of_requests = self.requests().flat_map(|r| unsafe {
             [

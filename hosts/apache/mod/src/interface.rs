@@ -185,7 +185,7 @@ pub(crate) enum Answer {
     Text,
     /// A string of the server's. A module gets a copy if it could not read it.
     Shown,
-    /// As many bytes as this argument's place says behind the call: a module whose loads are checked may read them in this call.
+    /// As many bytes as this argument's place says behind the call: a module whose loads are checked gets a copy for its own call.
     Bytes(usize),
     /// Nothing: the core would follow it.
     Null,

@@ -219,9 +219,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
     );
     if reads {
         let mut requests = pieces("request_rec");
-        if allowed.contains_key(crate::swaps::MERGED) {
-            requests.push((layout::R_PER_DIR_CONFIG, 8));
-        }
+        requests.extend(crate::swaps::fields(|name| allowed.contains_key(name)));
         reading::may_set(&requests, &pieces("conn_rec"), &pieces("cmd_parms"));
     }
     let texts = allowed.keys().filter_map(|name| {

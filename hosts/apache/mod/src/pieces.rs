@@ -36,7 +36,8 @@ const GAP: u64 = 64;
 const STOPS: u64 = 16;
 
 impl Walled {
-    fn piece(&self, bytes: u64) -> Answer<u64> {
+    /// A piece; null if there is no room for it.
+    pub(crate) fn piece(&self, bytes: u64) -> Answer<u64> {
         let bytes = bytes.max(16).checked_next_multiple_of(16);
         let bytes = bytes.ok_or("so many bytes there are not")?;
         let mut pieces = lock(&self.pieces);
@@ -62,7 +63,7 @@ impl Walled {
     }
 
     /// How large a piece is that was given back.
-    fn unpiece(&self, at: u64) -> Option<u64> {
+    pub(crate) fn unpiece(&self, at: u64) -> Option<u64> {
         let piece = lock(&self.pieces).all.remove(&at)?;
         let (bytes, place) = (piece.bytes, piece.place);
         drop(piece);

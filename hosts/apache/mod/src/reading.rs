@@ -119,7 +119,6 @@ const POOL_CHILD: u64 = 8;
 const POOL_SIBLING: u64 = 16;
 const POOL_FIRST: u64 = 96;
 const POOL_BEHIND: u64 = 104;
-const NODE_NEXT: u64 = 0;
 const NODE_USED: u64 = 24;
 const NODE_END: u64 = 32;
 const NODE: u64 = 40;
@@ -176,26 +175,31 @@ unsafe fn looks_right(pool: u64) -> bool {
 /// What was handed out of a pool: from where to where, in each of its blocks. What is behind may still have what others wrote.
 ///
 /// # Safety
-/// The pool lives, and no other thread takes memory of it.
+/// The pool lives. If another thread takes memory of it, this may end early, or have a block that was another pool's before.
 unsafe fn nodes(pool: u64) -> impl Iterator<Item = (u64, u64)> {
-    // SAFETY: the caller's pool lives, and `begin` has seen where its blocks are.
-    let first = unsafe { read(pool + POOL_FIRST) };
-    let next = move |at: &u64| {
-        // SAFETY: the caller's pool lives, and so do its blocks, of which this is one.
-        Some(unsafe { read(at + NODE_NEXT) }).filter(|next| *next != first && *next != 0)
-    };
-    std::iter::successors(Some(first), next)
-        .take(1 << 20)
-        .map(move |node| {
-            // SAFETY: the caller's pool lives, and so do its blocks; each begins with these words.
-            unsafe {
-                let start = match node == first {
-                    true => read(pool + POOL_BEHIND),
-                    false => node + NODE,
-                };
-                (start, read(node + NODE_USED))
-            }
-        })
+    let [first, behind] = fetched(pool + POOL_FIRST).unwrap_or_default();
+    let mut at = first;
+    let all = std::iter::from_fn(move || {
+        let node = Some(at).filter(|at| *at != 0)?;
+        let words: [u64; 5] = fetched(node)?;
+        let [next, _, _, used, end] = words;
+        let start = match node == first {
+            true => behind,
+            false => node + NODE,
+        };
+        at = if next == first { 0 } else { next };
+        (node < start && start <= used && used <= end).then_some((start, used))
+    });
+    all.take(1 << 20)
+}
+
+/// Words of APR's, which another thread may change meanwhile.
+fn fetched<const N: usize>(from: u64) -> Option<[u64; N]> {
+    let mut words = [0u64; N];
+    // SAFETY: they are words of APR's or, if it has changed them, of nobody; there is room.
+    let done =
+        unsafe { mullion_word_runtime::copy_at(from as usize, words.as_mut_ptr().cast(), 8 * N) };
+    (done == 8 * N).then_some(words)
 }
 
 /// A pool and those below it, which end with it.
@@ -206,12 +210,11 @@ unsafe fn below(pool: u64) -> Vec<u64> {
     const MOST: usize = 4096;
     let (mut all, mut at) = (vec![pool], 0);
     while at < all.len() && all.len() < MOST {
-        // SAFETY: by the caller; `begin` has seen where these words are.
-        let mut child = unsafe { read(all[at] + POOL_CHILD) };
+        let of = |at: u64| fetched::<1>(at).map_or(0, |[word]| word);
+        let mut child = of(all[at] + POOL_CHILD);
         while child != 0 && all.len() < MOST {
             all.push(child);
-            // SAFETY: a pool that lives has children that live, and `begin` has seen where these words are.
-            child = unsafe { read(child + POOL_SIBLING) };
+            child = of(child + POOL_SIBLING);
         }
         at += 1;
     }
@@ -247,7 +250,7 @@ pub(crate) fn configuration() -> u64 {
 /// Whether the configuration or the process has handed an address out.
 fn is_lasting(at: u64) -> bool {
     let pools = lasting().into_iter().filter(|pool| *pool != 0);
-    // SAFETY: these pools live. While the server serves, one thread at a time takes memory of them (`turns.rs`).
+    // SAFETY: these pools live. The answer lets nobody read: it says of a string that the core leads to whether it stays.
     pools
         .into_iter()
         .any(|pool| unsafe { node(pool, at) }.is_some())
@@ -266,6 +269,35 @@ fn within(text: u64, at: u64) -> Option<(u64, u64)> {
 /// A structure, if it has an address.
 fn inside(start: u64, bytes: u64, at: u64) -> Option<(u64, u64)> {
     (start != 0 && at.wrapping_sub(start) < bytes).then_some((start, bytes))
+}
+
+/// Filters of a call, of its requests and connections.
+///
+/// # Safety
+/// The call runs in this thread.
+unsafe fn filters(frame: &Frame) -> impl Iterator<Item = u64> {
+    const OF_A_REQUEST: [u64; 4] = [
+        layout::R_OUTPUT_FILTERS,
+        layout::R_INPUT_FILTERS,
+        layout::R_PROTO_OUTPUT_FILTERS,
+        layout::R_PROTO_INPUT_FILTERS,
+    ];
+    const OF_A_CONNECTION: [u64; 2] = [layout::C_OUTPUT_FILTERS, layout::C_INPUT_FILTERS];
+    let next = |f: &u64| {
+        // SAFETY: it is a filter of the core's, and modules may write nothing of it but its `ctx`.
+        Some(unsafe { read(f + layout::F_NEXT) }).filter(|next| *next != 0)
+    };
+    let requests = frame.requests();
+    // SAFETY: the requests are those of the call, and so live.
+    let requests =
+        requests.flat_map(|r| OF_A_REQUEST.map(|at| unsafe { OF_REQUEST.believed(r, at) }));
+    let connections = frame.connections();
+    // SAFETY: the connections are those of the call, and so live.
+    let connections = connections
+        .flat_map(|c| OF_A_CONNECTION.map(|at| unsafe { OF_CONNECTION.believed(c, at) }));
+    let firsts = frame.filters().chain(requests).chain(connections);
+    let firsts = firsts.filter(|first| *first != 0);
+    firsts.flat_map(move |first| std::iter::successors(Some(first), next).take(256))
 }
 
 /// Bytes of structures, and where they have strings or what leads to strings. The test `numbers` holds the sizes against the
@@ -468,6 +500,8 @@ struct Call {
     /// Requests, each with its strings when the call began or had them looked at.
     requests: Vec<(u64, Texts)>,
     granted: Vec<Granted>,
+    /// Copies that the module has, with the buckets whose bytes they are.
+    copies: Vec<(u64, u64)>,
 }
 
 thread_local! {
@@ -523,6 +557,7 @@ pub(crate) fn enter(frame: &Frame, arguments: &[u64; WIDE]) -> Answer<()> {
         arguments: *arguments,
         requests,
         granted: Vec::new(),
+        copies: Vec::new(),
     };
     CALLS.with_borrow_mut(|calls| calls.push(call));
     published
@@ -535,8 +570,13 @@ pub(crate) fn leave(frame: &Frame) -> Answer<()> {
         Some(call) if std::ptr::eq(call.frame, frame) => calls.pop(),
         _ => None,
     });
-    if let Some(call) = call.filter(|call| !call.granted.is_empty()) {
-        Granted::end_all(call.granted);
+    if let Some(call) = call {
+        for (_, copy) in call.copies {
+            frame.walled.unpiece(copy);
+        }
+        if !call.granted.is_empty() {
+            Granted::end_all(call.granted);
+        }
     }
     published
 }
@@ -724,11 +764,8 @@ pub(crate) fn show(frame: &Frame, at: u64, bytes: u64) -> Answer<()> {
     }
 }
 
-/// The call that runs may read bytes that the host has just found for it, until it ends.
-pub(crate) fn hand(frame: &Frame, at: u64, bytes: u64) -> Answer<()> {
-    if bytes == 0 || frame.walled.may_read(at, bytes) {
-        return Ok(());
-    }
+/// The call that runs may read bytes of its caller's, until it ends.
+fn hand(frame: &Frame, at: u64, bytes: u64) -> Answer<()> {
     let granted = frame.walled.grant_read(at, bytes)?;
     CALLS.with_borrow_mut(|calls| {
         if let Some(call) = calls.last_mut() {
@@ -736,6 +773,51 @@ pub(crate) fn hand(frame: &Frame, at: u64, bytes: u64) -> Answer<()> {
         }
     });
     Ok(())
+}
+
+/// A copy of bytes that the host has found for the call that runs, which the module has until that ends, or the bucket that has them.
+/// The bytes themselves may go earlier, and something else may be there then.
+pub(crate) fn copy(frame: &Frame, bucket: u64, at: u64, bytes: u64) -> Answer<u64> {
+    let walled = frame.walled;
+    if walled.may_read(at, bytes) {
+        return Ok(at);
+    }
+    let room = walled.piece(bytes)?;
+    if room == 0 {
+        return Err(format!("the module has no memory for {bytes} bytes"));
+    }
+    // SAFETY: there is room for so many.
+    let done =
+        unsafe { mullion_word_runtime::copy_at(at as usize, room as *mut u8, bytes as usize) };
+    let is_kept = done as u64 == bytes
+        && CALLS.with_borrow_mut(|calls| {
+            let call = calls.last_mut();
+            let call = call.filter(|call| std::ptr::eq(call.frame, frame));
+            call.map(|call| call.copies.push((bucket, room))).is_some()
+        });
+    match is_kept {
+        true => Ok(room),
+        false => {
+            walled.unpiece(room);
+            Err(format!("{at:#x} cannot be read"))
+        }
+    }
+}
+
+/// A bucket is gone, and so are copies of its bytes.
+pub(crate) fn gone(frame: &Frame, bucket: u64) {
+    let copies = CALLS.with_borrow_mut(|calls| {
+        let call = calls.last_mut();
+        let call = call.filter(|call| std::ptr::eq(call.frame, frame));
+        call.map_or(Vec::new(), |call| {
+            let (gone, stay) = call.copies.drain(..).partition(|(of, _)| *of == bucket);
+            call.copies = stay;
+            gone
+        })
+    });
+    for (_, copy) in copies {
+        frame.walled.unpiece(copy);
+    }
 }
 
 impl Walled {
@@ -853,7 +935,7 @@ impl Walled {
                     return Some(found);
                 }
             }
-            for filter in frame.filters() {
+            for filter in filters(frame) {
                 let record = read(filter);
                 let found =
                     inside(record, FILTER_RECORD, at).or_else(|| in_texts(record, &[0], at));
@@ -880,21 +962,34 @@ impl Walled {
 
     /// What is in tables that the module has made, and addresses.
     fn read_made(&'static self, frame: &Frame, at: u64) -> bool {
-        for (object, home, kind) in self.all_made() {
-            let home = if home == 0 { configuration() } else { home };
-            // SAFETY: what is known lives as long as its pool, and so do strings of that pool or the configuration's.
-            let is_kept = |at: u64| is_lasting(at) || unsafe { node(home, at) }.is_some();
-            let found = match kind {
-                // SAFETY: as above: it is a table that the host has made.
-                Kind::Table if is_kept(object) && is_kept(at) => unsafe { in_table(object, at) },
-                Kind::Table => None,
-                _ => inside(object, shown(kind), at),
-            };
-            if let Some((start, bytes)) = found {
-                return self.lend_read(frame, home, start, bytes).is_ok();
-            }
-        }
-        false
+        let kept = frame.kept();
+        let found = self
+            .all_made()
+            .into_iter()
+            .find_map(|(object, home, kind)| {
+                let home = if home == 0 { configuration() } else { home };
+                let is_shown = kind == Kind::Table || shown(kind) != 0;
+                // It stays until it was looked at, and no other thread takes memory of its pool.
+                if !is_shown || !self.keeps(frame, object, home) {
+                    return None;
+                }
+                // SAFETY: its pool was just kept.
+                let is_kept = |at: u64| is_lasting(at) || unsafe { node(home, at) }.is_some();
+                let found = match kind {
+                    _ if !is_kept(object) => None,
+                    // SAFETY: it is a table that the host has made, in a pool that stays.
+                    Kind::Table if is_kept(at) => unsafe { in_table(object, at) },
+                    Kind::Table => None,
+                    _ => inside(object, shown(kind), at),
+                };
+                found.map(|found| (home, found))
+            });
+        let is_lent = found.is_some_and(|(home, (start, bytes))| {
+            let lent = self.lend_read(frame, home, start, bytes);
+            lent.is_ok()
+        });
+        frame.let_go(kept);
+        is_lent
     }
 
     /// What this very call was given: the state of a directive with its row and texts, and strings of the module that calls.

@@ -671,6 +671,9 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
             let bucket = bucket.ok_or_else(|| format!("{copy:#x} is no bucket of the module"))?;
             // SAFETY: the module had it, so it is in a ring of its own.
             unsafe { destroy(bucket.real) };
+            if walled.reads {
+                crate::reading::gone(frame, copy);
+            }
             return Ok(0);
         }
         _ => {}
@@ -720,9 +723,8 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
         // It may have given the memory back, too.
         walled.must_write(b, 8)?;
         walled.must_write(c, 8)?;
-        // What it may read is what the core has found.
         if walled.reads && status == 0 {
-            crate::reading::hand(frame, found[0], found[1])?;
+            found[0] = crate::reading::copy(frame, copy, found[0], found[1])?;
         }
         // SAFETY: the module may write there.
         unsafe {

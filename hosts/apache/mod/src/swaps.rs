@@ -15,6 +15,9 @@ use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+/// Bytes of a request's four filters, which lie side by side.
+const FILTERS: u64 = 32;
+
 /// What a policy calls the right to have a request use its connection's filters.
 pub(crate) const TUNNEL: &str = "request_rec.filters.connection";
 /// What it calls the right to give a connection another socket.
@@ -23,6 +26,16 @@ pub(crate) const SOCKET: &str = "conn_rec.socket";
 pub(crate) const MERGED: &str = "request_rec.per_dir_config.merged";
 /// What it calls the right to have directives read from elsewhere.
 pub(crate) const SOURCE: &str = "cmd_parms.config_file";
+
+/// Fields of a request that a module may set so.
+pub(crate) fn fields(may: impl Fn(&str) -> bool) -> impl Iterator<Item = (u64, u64)> {
+    let all = [
+        (TUNNEL, layout::R_OUTPUT_FILTERS, FILTERS),
+        (MERGED, layout::R_PER_DIR_CONFIG, 8),
+    ];
+    let all = all.into_iter().filter(move |(name, ..)| may(name));
+    all.map(|(_, at, bytes)| (at, bytes))
+}
 
 /// What may be in a word, besides what was there.
 #[derive(Clone, Copy, Debug)]
@@ -199,7 +212,6 @@ impl Walled {
 
     /// Grants the words that the policy lets the module set.
     pub(crate) fn demand_words(&'static self, frame: &Frame, at: u64) -> bool {
-        const FILTERS: u64 = 32;
         const SOURCE_LINE: u64 = 40;
         let swaps = &self.swaps;
         // SAFETY: frames have the core's structures.

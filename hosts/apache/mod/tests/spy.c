@@ -45,6 +45,27 @@ static int spy(request_rec *r)
         r->handler = at;
         found = apr_psprintf(r->pool, "%c%c", r->handler[0], r->handler[1]);
     }
+    if (!strcmp(what, "filters")) {
+        /* The record of a filter is its first word. */
+        const char **filter = apr_pcalloc(r->pool, 64);
+        ap_filter_t *before = r->output_filters;
+        char first;
+        filter[0] = at;
+        r->output_filters = (ap_filter_t *)filter;
+        first = ((volatile const char *)at)[0];
+        r->output_filters = before;
+        found = apr_psprintf(r->pool, "%c", first);
+    }
+    if (!strcmp(what, "deleted")) {
+        apr_bucket_brigade *all = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+        apr_bucket *one = apr_bucket_heap_create("/of a bucket", 12, NULL, r->connection->bucket_alloc);
+        apr_size_t bytes;
+        APR_BRIGADE_INSERT_TAIL(all, one);
+        if (apr_bucket_read(one, &at, &bytes, APR_BLOCK_READ) || at[0] != '/')
+            return HTTP_NOT_FOUND;
+        apr_bucket_delete(one);
+        found = apr_itoa(r->pool, at[0]);
+    }
     if (!strcmp(what, "field")) {
         r->handler = at;
         ap_internal_redirect("/page.html", r);

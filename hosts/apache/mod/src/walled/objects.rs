@@ -133,6 +133,22 @@ impl Walled {
         made.collect()
     }
 
+    /// Whether an object that the module has made may be looked at by a call. Then its pool stays until what the call keeps is let go.
+    pub(crate) fn keeps(&self, frame: &Frame, object: u64, home: u64) -> bool {
+        let is_here = || {
+            let state = lock(&self.state);
+            let known = state.objects.get(&object);
+            let ledger = state.ledgers.get(&home);
+            known.map(|known| (*known, ledger.is_some_and(|ledger| ledger.is_bound)))
+        };
+        let Some((known, is_bound)) = is_here() else {
+            return false;
+        };
+        // It may have gone before it was held.
+        (frame.is_given(home) || pools::hold(frame, home, is_bound))
+            && is_here().is_some_and(|(now, _)| now == known)
+    }
+
     /// Requests or connections that the module has made, and that this thread's call may use.
     pub(crate) fn made(&self, kind: Kind) -> Vec<u64> {
         let state = lock(&self.state);
