@@ -238,8 +238,9 @@ impl Slot {
     fn settled(&self, frame: &Frame, result: Answer<u64>) -> Answer<u64> {
         let walled = self.walled;
         let result = match result {
-            Ok(result) if !walled.domain.is_ended() => Ok(result),
-            Ok(_) => Err(walled.tell()),
+            // What the call has left behind is the less important reason.
+            _ if walled.domain.is_ended() => Err(walled.tell()),
+            Ok(result) => Ok(result),
             Err(why) => {
                 let why = format!("{}: {why}", walled.name);
                 apr::log(0, &why);
@@ -279,11 +280,7 @@ impl Slot {
             let granted = match reading::any() {
                 true => {
                     let left = caught(|| reading::leave(frame));
-                    granted.and_then(|result| match walled.domain.is_ended() {
-                        // Then the report of that is what the log gets.
-                        true => Ok(result),
-                        false => left.map(|()| result),
-                    })
+                    granted.and_then(|result| left.map(|()| result))
                 }
                 false => granted,
             };
