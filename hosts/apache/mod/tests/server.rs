@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 20] = [
+    let tests: [(&str, Test); 21] = [
         ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
         (
