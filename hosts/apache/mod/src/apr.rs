@@ -30,6 +30,7 @@ unsafe extern "C" {
     pub(crate) fn apr_psprintf(pool: u64, format: u64, ...) -> u64;
     pub(crate) fn apr_pvsprintf(pool: u64, format: u64, list: u64) -> u64;
     pub(crate) fn apr_snprintf(to: u64, bytes: u64, format: u64, ...) -> c_int;
+    pub(crate) fn apr_hash_make(pool: u64) -> u64;
     pub(crate) fn apr_hash_first(pool: u64, hash: u64) -> u64;
     pub(crate) fn apr_hash_next(at: u64) -> u64;
     pub(crate) fn apr_table_setn(table: u64, name: *const c_char, value: *const c_char);

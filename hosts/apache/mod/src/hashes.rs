@@ -17,6 +17,47 @@ use crate::walled::Answer;
 const HEAD: u64 = 16;
 const ENTRY: u64 = 24;
 
+/// The word by which a module is told that hashes lie as its own part has it (`inside/reads.c`).
+pub(crate) const READS: &str = "mullion_reads_hashes";
+
+/// Whether APR's hashes lie as modules have it that read them themselves: a hash of ours is read so.
+///
+/// # Safety
+/// The pool lives, and no other thread uses it.
+pub(crate) unsafe fn lie_as_known(pool: u64) -> bool {
+    const KEY: &[u8; 8] = b"mullion\0";
+    const LENGTH: u64 = 7;
+    const VALUE: u64 = 0x1234;
+    let number = |at: u64| {
+        let mut four = [0; 4];
+        let read = crate::copied::bytes(at, &mut four);
+        read.ok().map(|()| u64::from(u32::from_ne_bytes(four)))
+    };
+    let word = |at: u64| Some(number(at)? | number(at + 4)? << 32);
+    let is_so = || {
+        let set = apr::symbol("apr_hash_set")?;
+        let key = KEY.as_ptr() as u64;
+        // SAFETY: they are APR's functions, with a pool that lives, by this function's own condition. The key stays.
+        let hash = unsafe {
+            let set: extern "C" fn(u64, u64, u64, u64) = std::mem::transmute(set);
+            let hash = apr::apr_hash_make(pool);
+            set(hash, key, LENGTH, VALUE);
+            hash
+        };
+        let (count, most, seed) = (number(hash + 48)?, number(hash + 52)?, number(hash + 56)?);
+        let is_plain = count == 1 && (most + 1).is_power_of_two() && word(hash + 64)? == 0;
+        let bytes = KEY[..LENGTH as usize].iter();
+        let sum = bytes.fold(seed as u32, |sum, byte| {
+            sum.wrapping_mul(33).wrapping_add((*byte).into())
+        });
+        let entry = word(word(hash + 8)? + 8 * (u64::from(sum) & most))?;
+        let found = [word(entry)?, number(entry + 8)?, word(entry + 16)?];
+        let is_it = found == [0, u64::from(sum), key];
+        Some(is_plain && is_it && [word(entry + 24)?, word(entry + 32)?] == [LENGTH, VALUE])
+    };
+    is_so().unwrap_or(false)
+}
+
 /// The key, its length and the value of each entry.
 fn entries(hash: u64) -> Answer<Vec<[u64; 3]>> {
     let this = apr::symbol("apr_hash_this").ok_or("the server does not have it")?;

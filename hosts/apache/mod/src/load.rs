@@ -3,6 +3,7 @@
 use crate::apr;
 use crate::back;
 use crate::call;
+use crate::hashes;
 use crate::interface::{back as kind, interface};
 use crate::layout::{self, read};
 use crate::own;
@@ -326,6 +327,8 @@ fn introduce(walled: &'static Walled, cmd: u64, name: &str) -> Answer<()> {
     }
     // SAFETY: the core has passed the state of the directive.
     let (pool, server) = unsafe { (read(cmd + layout::CMD_POOL), read(cmd + layout::CMD_SERVER)) };
+    // SAFETY: the directive's pool lives, and the configuration is read by one thread.
+    tell_of_hashes(walled, unsafe { hashes::lie_as_known(pool) });
     // SAFETY: it is a module's structure, which stays.
     let error = unsafe { apr::ap_add_loaded_module(to, pool, apr::string(pool, name) as u64) };
     if !error.is_null() {
@@ -345,6 +348,19 @@ fn introduce(walled: &'static Walled, cmd: u64, name: &str) -> Answer<()> {
         apr::ap_single_module_configure(pool, server, to);
     }
     Ok(())
+}
+
+/// A module that reads hashes itself is told whether they lie as it has it. Its data is fresh.
+fn tell_of_hashes(walled: &Walled, lie_as_known: bool) {
+    let word = walled.domain.symbol(hashes::READS).map(|at| at as u64);
+    let is_data = |at: &u64| {
+        let mut data = walled.data.iter();
+        data.any(|(start, bytes)| (*start..start + bytes.saturating_sub(3)).contains(at))
+    };
+    if let Some(at) = word.filter(is_data) {
+        // SAFETY: these four bytes are of the module's data, and none of its code runs.
+        unsafe { (at as *mut u32).write_unaligned(u32::from(lie_as_known)) };
+    }
 }
 
 /// Puts a module into `mod_so`'s list of those that it has loaded, by which `<IfModule headers_module>` and `LogLevel headers:debug`

@@ -450,7 +450,22 @@ fn what_only_reads_is_part_of_a_module(place: &Place) {
         "{answers:?}: {}",
         walled.log()
     );
-    for attack in ["wild", "wild-array"] {
+    // Hashes are read in the module, or are asked of the host. Strings and lengths are made in the module.
+    for (path, begins) in [
+        ("/reader/made", "1 150 0 longer 1 empty - -\n0|-1x|"),
+        ("/reader/asked", "0 150 0 longer 1 empty - -\n0|-1x|"),
+    ] {
+        let answers = [&walled, &stock].map(|server| ask(server, path).body);
+        assert_eq!(answers[0], answers[1], "{}", walled.log());
+        assert!(answers[0].starts_with(begins), "{answers:?}");
+    }
+    for attack in [
+        "wild",
+        "wild-array",
+        "wild-hash",
+        "wild-brigade",
+        "foreign-length",
+    ] {
         let from = walled.log().len();
         assert_eq!(ask(&walled, &format!("/reader/{attack}")).status, 500);
         let said = walled.log()[from..].to_owned();
