@@ -40,6 +40,13 @@ extern "C" fn stand<const PLACE: usize>(
 
 static STANDS: Slots<Wide> = slots!(stand);
 
+extern "C" fn stand_few<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
+    call_few(PLACE, &[a, b, c, d, e, f])
+}
+
+/// The same for functions of at most six arguments, as nearly all are. They read nothing of the stack.
+static FEW: Slots = slots!(stand_few);
+
 /// A function of a module, as the core may call it.
 pub(crate) struct Slot {
     walled: &'static Walled,
@@ -57,6 +64,9 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// One call in so many is timed.
 const TIMED: u64 = 32;
+
+/// So many arguments come in registers.
+const FEW_MOST: usize = 6;
 
 type Key = (usize, u64, &'static str);
 static KNOWN: Mutex<Option<HashMap<Key, usize>>> = Mutex::new(None);
@@ -115,14 +125,17 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
             place
         }
     };
-    Ok(slots::at(&STANDS, place) as u64)
+    Ok(match kind.given.len() > FEW_MOST {
+        true => slots::at(&STANDS, place),
+        false => slots::at(&FEW, place),
+    } as u64)
 }
 
 /// Whether a function is one of ours that stands for one of this module's.
 pub(crate) fn is_of(walled: &Walled, function: u64) -> bool {
     static PLACES: OnceLock<HashMap<u64, usize>> = OnceLock::new();
-    let all = || (0..COUNT).map(|place| (slots::at(&STANDS, place) as u64, place));
-    let place = PLACES.get_or_init(|| all().collect()).get(&function);
+    let both = |place| [slots::at(&STANDS, place), slots::at(&FEW, place)].map(|at| (at as u64, place));
+    let place = PLACES.get_or_init(|| (0..COUNT).flat_map(both).collect()).get(&function);
     let slot = place.and_then(|place| SLOTS[*place].get());
     slot.is_some_and(|slot| std::ptr::eq(slot.walled, walled))
 }
@@ -165,6 +178,15 @@ extern "C" fn call(place: usize, arguments: &[u64; WIDE]) -> u64 {
     }
 }
 
+/// What all of [`FEW`] do.
+#[inline(never)]
+extern "C" fn call_few(place: usize, arguments: &[u64; FEW_MOST]) -> u64 {
+    match SLOTS.get(place).and_then(OnceLock::get) {
+        Some(slot) => slot.call_few(arguments),
+        None => 0,
+    }
+}
+
 /// Counts a call; a few stand for all, because clocks cost.
 #[inline(always)]
 fn is_timed(walled: &Walled) -> bool {
@@ -190,10 +212,10 @@ impl Slot {
     }
 
     #[inline(always)]
-    fn fill(&self, arguments: &[u64; WIDE], roots: &mut [Root; 6]) {
+    fn fill(&self, arguments: &[u64], roots: &mut [Root; 6]) {
         let mut places = roots.iter_mut();
         for (at, given) in &self.kind.roots {
-            let value = arguments[*at];
+            let value = arguments.get(*at).copied().unwrap_or(0);
             if value != 0
                 && let Some(place) = places.next()
             {
@@ -202,19 +224,27 @@ impl Slot {
         }
     }
 
-    #[inline(always)]
     fn call(&self, arguments: &[u64; WIDE]) -> u64 {
+        self.call_closely(arguments, None)
+    }
+
+    #[inline(always)]
+    fn call_few(&self, arguments: &[u64; FEW_MOST]) -> u64 {
         let walled = self.walled;
+        let all = || {
+            let [a, b, c, d, e, f] = *arguments;
+            [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0]
+        };
         // Nearly all calls. All else is for deeds, and for modules that have ended.
         if !self.is_plain || !walled.deeds.none() || walled.domain.is_ended() || reading::any() {
-            return self.call_closely(arguments, None);
+            return self.call_closely(&all(), None);
         }
         if is_timed(walled) {
-            return self.call_closely(arguments, Some(true));
+            return self.call_closely(&all(), Some(true));
         }
         let fill = |roots: &mut [Root; 6]| self.fill(arguments, roots);
         let result = Frame::enter(walled, fill, |frame| {
-            let result = self.invoke(arguments);
+            let result = self.invoke_few(arguments);
             match walled.deeds.none() && !walled.domain.is_ended() {
                 true => Ok(result),
                 false => Err(self.behind(frame, result)),
@@ -222,7 +252,7 @@ impl Slot {
         });
         match result {
             Ok(result) => result,
-            Err(result) => result.unwrap_or_else(|why| self.ended(arguments, &why)),
+            Err(result) => result.unwrap_or_else(|why| self.ended(&all(), &why)),
         }
     }
 
@@ -326,6 +356,12 @@ impl Slot {
             return unsafe { slots::call_wide(self.function, arguments) };
         }
         let [a, b, c, d, e, f, ..] = *arguments;
+        self.invoke_few(&[a, b, c, d, e, f])
+    }
+
+    /// The same for at most six arguments.
+    #[inline(always)]
+    fn invoke_few(&self, &[a, b, c, d, e, f]: &[u64; FEW_MOST]) -> u64 {
         // SAFETY: it was seen to be a gate of the module, whose text stays mapped, or it is a function of ours for six
         // integers. A gate takes any arguments: they are numbers to the module.
         let function = unsafe { std::mem::transmute::<u64, slots::Function>(self.function) };

@@ -23,9 +23,23 @@ extern "C" fn import<const PLACE: usize>(a: u64, b: u64, c: u64, d: u64, e: u64,
 
 /// What all of [`IMPORTS`] do. There are as many of those as rows, so each is this call and nothing more.
 #[inline(never)]
-extern "C" fn imported(place: usize, &[a, b, c, d, e, f]: &[u64; 6]) -> u64 {
-    let mut arguments = [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0];
-    mediate(|frame| mediated(frame, place, &mut arguments))
+extern "C" fn imported(place: usize, few: &[u64; 6]) -> u64 {
+    mediate(|frame| {
+        let row = &table().rows[place];
+        match &row.simple {
+            Some(params) => {
+                begin(frame, row)?;
+                let mut arguments = few.clone();
+                let real = real_of(frame, row, &mut arguments)?;
+                simple(frame, (row.name, params), real, &mut arguments)
+            }
+            None => {
+                let [a, b, c, d, e, f] = *few;
+                let mut arguments = [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0];
+                mediated(frame, place, &mut arguments)
+            }
+        }
+    })
 }
 
 static IMPORTS: Slots = slots!(import);
@@ -180,30 +194,46 @@ fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
     c.map(|(_, c)| unsafe { read(c + layout::C_POOL) })
 }
 
-fn mediated(frame: &Frame, place: usize, arguments: &mut [u64; WIDE]) -> Answer<u64> {
-    let row = &table().rows[place];
+/// What comes before the arguments are looked at.
+#[inline(always)]
+fn begin(frame: &Frame, row: &Row) -> Answer<()> {
     if row.is_hook && crate::pools::serves() {
         return Err(format!("{}: the server serves already", row.name));
     }
     if row.computes {
         frame.only_computes();
     }
-    let real = match row.copies {
-        // Others read what a module puts into a table.
-        Some(copies) if crate::reading::any() => {
-            match crate::reading::array(frame, row.name, arguments)? {
-                Some((key, array)) => {
-                    (arguments[1], arguments[2]) = (key, array);
-                    real(row)
-                }
-                None => apr::symbol(copies).ok_or("the server does not have it")?,
-            }
+    Ok(())
+}
+
+/// The function that is called for a row.
+#[inline(always)]
+fn real_of(frame: &Frame, row: &Row, arguments: &mut [u64]) -> Answer<usize> {
+    match row.copies {
+        Some(copies) if crate::reading::any() => copying(frame, row, copies, arguments),
+        _ => Ok(real(row)),
+    }
+}
+
+/// Others read what a module puts into a table.
+#[cold]
+fn copying(frame: &Frame, row: &Row, copies: &str, arguments: &mut [u64]) -> Answer<usize> {
+    match crate::reading::array(frame, row.name, arguments)? {
+        Some((key, array)) => {
+            (arguments[1], arguments[2]) = (key, array);
+            Ok(real(row))
         }
-        _ => real(row),
-    };
-    match (&row.simple, &row.way) {
-        (Some(params), _) => simple(frame, (row.name, params), real, arguments),
-        (None, Way::Mediated(params, answer)) => {
+        None => Ok(apr::symbol(copies).ok_or("the server does not have it")?),
+    }
+}
+
+/// A row that is not simple.
+fn mediated(frame: &Frame, place: usize, arguments: &mut [u64; WIDE]) -> Answer<u64> {
+    let row = &table().rows[place];
+    begin(frame, row)?;
+    let real = real_of(frame, row, arguments)?;
+    match &row.way {
+        Way::Mediated(params, answer) => {
             let what = (row.name, &params[..], *answer, row.needs);
             looked_at(frame, what, real, arguments)
         }
@@ -242,7 +272,7 @@ fn look(
     name: &str,
     at: usize,
     param: &Param,
-    arguments: &[u64; WIDE],
+    arguments: &[u64],
     outs: Option<&Outs>,
 ) -> Answer<u64> {
     let (walled, value) = (frame.walled, arguments[at]);
@@ -288,14 +318,14 @@ fn simple(
     frame: &Frame,
     (name, params): (&str, &[(usize, Param)]),
     real: usize,
-    arguments: &mut [u64; WIDE],
+    arguments: &mut [u64; 6],
 ) -> Answer<u64> {
     for (at, param) in params {
-        arguments[*at] = look(frame, name, *at, param, arguments, None)?;
+        arguments[*at] = look(frame, name, *at, param, &arguments[..], None)?;
     }
     // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
     let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
-    let [a, b, c, d, e, f, ..] = *arguments;
+    let [a, b, c, d, e, f] = *arguments;
     Ok(call(a, b, c, d, e, f))
 }
 
@@ -305,7 +335,7 @@ fn reads(
     frame: &Frame,
     what: Extent,
     from: u64,
-    arguments: &[u64; WIDE],
+    arguments: &[u64],
     outs: Option<&Outs>,
 ) -> Answer<()> {
     let argument = |at: usize| arguments.get(at).copied().unwrap_or(0);

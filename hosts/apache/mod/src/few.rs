@@ -33,6 +33,24 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
         self.few.iter().take(self.count).chain(&self.more)
     }
 
+    /// The one at a place, if there is one. To go through a list so moves nothing.
+    #[inline]
+    pub(crate) fn at(&self, place: usize) -> Option<T> {
+        match place < self.count {
+            true => self.few.get(place).copied(),
+            false => self.more.get(place - self.count).copied(),
+        }
+    }
+
+    /// None is left.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.count = 0;
+        if !self.more.is_empty() {
+            self.more.clear();
+        }
+    }
+
     /// The last one, which goes.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
@@ -62,6 +80,11 @@ mod tests {
             (0..many).for_each(|one| few.push(one));
             let all: Vec<u64> = (0..many).collect();
             assert_eq!(few.iter().copied().collect::<Vec<_>>(), all);
+            let each: Vec<u64> = (0..).map_while(|place| few.at(place)).collect();
+            assert_eq!(each, all);
+            few.clear();
+            assert_eq!((few.iter().count(), few.at(0)), (0, None));
+            (0..many).for_each(|one| few.push(one));
             assert_eq!(few.take().collect::<Vec<_>>(), all);
             assert_eq!(few.iter().count(), 0);
             few.push(9);

@@ -443,8 +443,10 @@ impl Walled {
         let mut passing = Passing::new(frame);
         self.take_back(&mut passing, copy)?;
         let mut rings = lock(&self.rings);
-        for (copy, _) in passing.out.take() {
+        let mut place = 0;
+        while let Some((copy, _)) = passing.out.at(place) {
             rings.remove(copy);
+            place += 1;
         }
         Ok(())
     }
@@ -535,18 +537,27 @@ impl<'f> Passing<'f> {
         let walled = self.frame.walled;
         let mut rings = lock(&walled.rings);
         let rings = &mut *rings;
-        for copy in self.brigades.take() {
+        let mut place = 0;
+        while let Some(copy) = self.brigades.at(place) {
             walled.show_ring(rings, copy)?;
+            place += 1;
         }
-        for copy in self.alone.take() {
+        place = 0;
+        while let Some(copy) = self.alone.at(place) {
             walled.show_alone(rings, copy)?;
+            place += 1;
         }
-        for (copy, number) in self.out.take() {
+        place = 0;
+        while let Some((copy, number)) = self.out.at(place) {
             let found = rings.bucket(copy);
             if found.is_some_and(|bucket| bucket.is_out && bucket.number == number) {
                 rings.remove(copy);
             }
+            place += 1;
         }
+        self.brigades.clear();
+        self.alone.clear();
+        self.out.clear();
         Ok(())
     }
 

@@ -156,10 +156,10 @@ impl Walled {
         }
         let own = state.objects.get(&pool).map(|(kind, _)| *kind);
         drop(state);
-        if known.is_none() || !frame.is_given(pool) {
-            self.may_use(frame, pool, own, known)?;
-        }
         let is_bound = known.unwrap_or_else(|| pools::is_bound(pool));
+        if known.is_none() || !frame.is_given(pool) {
+            self.may_use(frame, pool, own, (known.is_some(), is_bound))?;
+        }
         // The turn comes before the lock: a thread that has the turn may wait for the lock.
         turns::short(lasting(pool, is_bound), || {
             let mut state = lock(&self.state);
@@ -174,10 +174,10 @@ impl Walled {
         frame: &Frame,
         pool: u64,
         own: Option<Kind>,
-        known: Option<bool>,
+        (has_ledger, is_bound): (bool, bool),
     ) -> Answer<()> {
         let is_own = matches!(own, Some(Kind::Pool | Kind::OfRequest | Kind::Going));
-        let is_known = known.is_some() || is_own;
+        let is_known = has_ledger || is_own;
         if pool == 0
             || !(is_known
                 || frame.has_pool(pool)
@@ -186,7 +186,6 @@ impl Walled {
         {
             return Err(format!("{pool:#x} is no pool that the module was given"));
         }
-        let is_bound = known.unwrap_or_else(|| pools::is_bound(pool));
         match pools::hold(frame, pool, is_bound) {
             true => Ok(()),
             false => Err(format!("{pool:#x} is a pool of another request")),
@@ -280,6 +279,15 @@ impl Walled {
 
     /// A pool that the module may use. No other thread uses it until the call of the host returns.
     pub(crate) fn pool(&'static self, frame: &Frame, pool: u64) -> Answer<()> {
+        // As in `with`, where there is nothing to do.
+        let is_known = {
+            let state = lock(&self.state);
+            let ledger = state.ledgers.get(&pool);
+            ledger.is_some_and(|ledger| ledger.is_bound)
+        };
+        if is_known && frame.is_given(pool) {
+            return Ok(());
+        }
         let is_bound = self.with(frame, pool, |state| {
             let ledger = state.ledgers.get(&pool);
             Ok(ledger.is_some_and(|ledger| ledger.is_bound))
