@@ -710,8 +710,19 @@ impl View {
         let Some(last) = address.checked_add(bytes.max(1) - 1) else {
             return false;
         };
+        if last >> ADDRESS_BITS != 0 {
+            return false;
+        }
+        // Nearly all that is asked for is one or two words with the same number.
+        let (first, end) = (address / 4, last / 4);
+        if end - first <= 1 {
+            let number = self.space.number(first);
+            if end == first || self.space.number(end) == number {
+                return self.space.access(self.own, number).covers(access);
+            }
+        }
         let bytes = bytes.max(1);
-        last >> ADDRESS_BITS == 0 && self.allowed(address, bytes, access) == bytes
+        self.allowed(address, bytes, access) == bytes
     }
 
     /// How many of the `limit` bytes from `address` on may be accessed so: up to the first word that may not.
