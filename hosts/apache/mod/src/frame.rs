@@ -90,7 +90,7 @@ pub(crate) fn now<'a>() -> Option<&'a Frame> {
 const CHAIN: usize = 32;
 
 impl Frame {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter<R>(
         walled: &'static Walled,
         fill: impl FnOnce(&mut [Root; 6]),
@@ -110,10 +110,15 @@ impl Frame {
             fill(&mut frame.roots);
             now.set(&raw const frame);
             // SAFETY: a frame's caller lives longer.
-            let result = match unsafe { before.as_ref() } {
-                Some(outer) if outer.kept() != 0 => turns::inside(|| call(&frame)),
-                _ => call(&frame),
-            };
+            let outer = unsafe { before.as_ref() };
+            let is_inside = outer.is_some_and(|outer| outer.kept() != 0);
+            if is_inside {
+                turns::enter();
+            }
+            let result = call(&frame);
+            if is_inside {
+                turns::leave();
+            }
             frame.let_go(0);
             now.set(before);
             result
@@ -514,6 +519,13 @@ impl Frame {
     /// Whether it is a filter behind one that was given, or of a request or connection that was.
     pub(crate) fn leads_to(&self, filter: u64) -> bool {
         if filter == 0 {
+            return true;
+        }
+        // The filter that this very call was given passes to the next one, nearly always.
+        // SAFETY: roots are the core's own structures; modules may write nothing of filters but their `ctx`.
+        let next = |f: u64| unsafe { read(f + layout::F_NEXT) };
+        let is_near = |root| matches!(root, Root::Filter(f) if f == filter || next(f) == filter);
+        if self.given().any(is_near) {
             return true;
         }
         // SAFETY: as above; modules may write nothing of filters but their `ctx`.

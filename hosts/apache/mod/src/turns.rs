@@ -132,19 +132,26 @@ pub(crate) fn end(at: u64) {
     }
 }
 
-/// A function of a module runs inside of this thread's turns, which may wait for other threads: these do not wait for it.
-pub(crate) fn inside<R>(act: impl FnOnce() -> R) -> R {
-    let count = |change: fn(u32) -> u32| {
-        let thread = here();
-        let mut turns = turns();
-        let own = turns.all.iter_mut().filter(|turn| turn.thread == thread);
-        own.for_each(|turn| turn.inside = change(turn.inside));
-        turns.tell();
-    };
+/// A function of a module runs inside of this thread's turns from now on, which may wait for other threads: these do not wait for it.
+#[cold]
+#[inline(never)]
+pub(crate) fn enter() {
     count(|inside| inside + 1);
-    let result = act();
+}
+
+/// The function has returned.
+#[cold]
+#[inline(never)]
+pub(crate) fn leave() {
     count(|inside| inside.saturating_sub(1));
-    result
+}
+
+fn count(change: fn(u32) -> u32) {
+    let thread = here();
+    let mut turns = turns();
+    let own = turns.all.iter_mut().filter(|turn| turn.thread == thread);
+    own.for_each(|turn| turn.inside = change(turn.inside));
+    turns.tell();
 }
 
 /// A process has begun: of its parent's threads there is only this one.
@@ -155,7 +162,14 @@ pub(crate) fn fresh() {
 
 #[cfg(test)]
 mod tests {
-    use super::{begin, end, inside, short};
+    use super::{begin, end, enter, leave, short};
+
+    fn inside<R>(act: impl FnOnce() -> R) -> R {
+        enter();
+        let result = act();
+        leave();
+        result
+    }
 
     #[test]
     fn a_thread_waits_for_one_that_computes_alone() {
