@@ -134,8 +134,11 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
 /// Whether a function is one of ours that stands for one of this module's.
 pub(crate) fn is_of(walled: &Walled, function: u64) -> bool {
     static PLACES: OnceLock<HashMap<u64, usize>> = OnceLock::new();
-    let both = |place| [slots::at(&STANDS, place), slots::at(&FEW, place)].map(|at| (at as u64, place));
-    let place = PLACES.get_or_init(|| (0..COUNT).flat_map(both).collect()).get(&function);
+    let both =
+        |place| [slots::at(&STANDS, place), slots::at(&FEW, place)].map(|at| (at as u64, place));
+    let place = PLACES
+        .get_or_init(|| (0..COUNT).flat_map(both).collect())
+        .get(&function);
     let slot = place.and_then(|place| SLOTS[*place].get());
     slot.is_some_and(|slot| std::ptr::eq(slot.walled, walled))
 }
