@@ -69,7 +69,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             vectors: apr_brigade_writev, apr_socket_sendv, apr_file_writev_full, apr_pstrcatv;
             locks: apr_thread_mutex_lock, apr_thread_mutex_trylock, apr_thread_mutex_unlock, apr_thread_mutex_destroy,
                 apr_global_mutex_lock, apr_global_mutex_trylock, apr_global_mutex_unlock, apr_global_mutex_destroy;
-            shadows: ap_create_request_config, ap_rgetline_core;
+            shadows: ap_create_request_config, ap_getline, ap_rgetline_core;
             patterns: ap_regcomp, ap_regerror, ap_expr_exec_re, ap_expr_str_exec_re, ap_pregsub_ex, ap_rxplus_exec, ap_rxplus_pmatch;
             pieces: malloc, calloc, aligned_alloc, realloc, free;
             pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;

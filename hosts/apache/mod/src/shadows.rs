@@ -173,6 +173,49 @@ pub(crate) extern "C" fn ap_create_request_config(pool: u64) -> u64 {
     })
 }
 
+/// `APR_EGENERAL`, as httpd answers if there is no line.
+const NO_LINE: u64 = 20014;
+
+/// Whether httpd reads the body of a request by now. Then it has no line for a module: behind the end of the body it would look for
+/// one for ever.
+fn is_for_a_body(r: u64) -> bool {
+    let Some(handle) = apr::symbol("ap_http_input_filter_handle") else {
+        return false;
+    };
+    // SAFETY: the request is the core's or ours, filters are the core's, and the handle is its variable.
+    let of = |at: u64| unsafe { read(at) };
+    let record = of(handle as u64);
+    let next = |f: &u64| Some(of(f + layout::F_NEXT)).filter(|next| *next != 0);
+    let first = Some(of(r + layout::R_PROTO_INPUT_FILTERS)).filter(|first| *first != 0);
+    let mut all = std::iter::successors(first, next).take(256);
+    all.any(|f| of(f) == record)
+}
+
+/// A line of a request that the module was given.
+pub(crate) extern "C" fn ap_getline(to: u64, bytes: u64, r: u64, flags: u64) -> u64 {
+    const ERROR: u64 = u32::MAX as u64;
+    crate::call::mediate(|frame| {
+        if !has(frame, Kind::Request, r) {
+            return Err(format!("ap_getline: {r:#x} is no request of the module"));
+        }
+        let bytes = u64::from(bytes as u32);
+        if i32::try_from(bytes).map_or(true, |bytes| bytes < 1) {
+            return Err("ap_getline: a line without a place for it".to_owned());
+        }
+        let mut written = crate::outs::Written::default();
+        let line = written.take_over(frame, 0, to, bytes)?;
+        if is_for_a_body(r) {
+            return Ok(ERROR);
+        }
+        let real = apr::symbol("ap_getline").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with a request that the module may pass and room of ours for the line.
+        let real: extern "C" fn(u64, u64, u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
+        let status = real(line, bytes, r, flags);
+        written.give_back(frame, &mut [0; crate::slots::WIDE])?;
+        Ok(status as u32 as u64)
+    })
+}
+
 /// A line of what is read. If there is a length, the line goes to where the first word points.
 pub(crate) extern "C" fn ap_rgetline_core(
     to: u64,
@@ -194,6 +237,9 @@ pub(crate) extern "C" fn ap_rgetline_core(
         }
         let r = walled.shadow(frame, r)?;
         let r = r.ok_or("ap_rgetline_core: no request of the module")?;
+        if is_for_a_body(r) {
+            return Ok(NO_LINE);
+        }
         let mut passing = crate::rings::Passing::new(frame);
         let brigade = match walled.is_brigade_of_backend(brigade) {
             true => brigade,

@@ -10,6 +10,7 @@ use mullion_apache::{Module, Outcome, Protection};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{Error, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -179,7 +180,7 @@ pub(crate) fn wrong_arguments_end_no_server(place: &Place) {
     let before = std::env::current_dir().expect("there is one");
     std::env::set_current_dir(&folder).expect("it is there");
     let mut server = Server::start(place, &lines, true);
-    let (mut ended, mut refused, mut count) = (Vec::new(), Vec::new(), 0);
+    let (mut ended, mut silent, mut refused, mut count) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for (number, (row, at, is_number)) in calls.iter().enumerate() {
         let values = match is_number {
             true => FOR_POINTERS..VALUES.len(),
@@ -201,6 +202,13 @@ pub(crate) fn wrong_arguments_end_no_server(place: &Place) {
                 server = Server::start(place, &lines, true);
                 continue;
             }
+            // The server may close the connection, as `ap_send_fd` does at the end of the file.
+            let is_late =
+                |why: &Error| [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&why.kind());
+            if answer.as_ref().is_err_and(is_late) {
+                println!("without an answer: {call}");
+                silent.push(call.clone());
+            }
             // The function itself has seen the null pointer, and has returned.
             let may_be_null = row.words.get(*at).is_some_and(|word| word.ends_with('?'));
             let is_late = row.name.starts_with("ap_hook_");
@@ -212,6 +220,8 @@ pub(crate) fn wrong_arguments_end_no_server(place: &Place) {
     std::env::set_current_dir(before).expect("it is there");
     let log = server.log();
     assert!(ended.is_empty(), "{} of {count}: {ended:?}", ended.len());
+    // A thread of the server may be in such a call for ever.
+    assert!(silent.is_empty(), "{silent:?}");
     assert!(count > 7000, "{count}");
     refused.retain(|call| UNTRIED.iter().all(|(name, _)| !call.starts_with(name)));
     assert!(refused.is_empty(), "not tried: {refused:?}: {log}");
