@@ -2,8 +2,8 @@
 
 use crate::apr;
 use crate::call::mediate;
+use crate::copied;
 use crate::frame::Frame;
-use crate::layout::read;
 use crate::object::Kind;
 use crate::walled::Answer;
 use std::ffi::c_int;
@@ -62,9 +62,10 @@ fn beside(frame: &Frame, at: u64, bytes: u64) -> Answer<[u64; BESIDE / 8]> {
 pub(crate) extern "C" fn sendmsg(socket: u64, message: u64, flags: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        walled.must_read(message, size_of::<libc::msghdr>() as u64)?;
-        // SAFETY: the module may read what it passes. What is looked at is a copy.
-        let mut copy = unsafe { (message as *const libc::msghdr).read_unaligned() };
+        // What is looked at is a copy.
+        let words: [u64; size_of::<libc::msghdr>() / 8] = copied::words(frame, message)?;
+        // SAFETY: the structure has numbers and addresses alone, for which all words stand, and is as large as these words.
+        let mut copy = unsafe { words.as_ptr().cast::<libc::msghdr>().read() };
         if !is_own(frame, socket as c_int)? {
             return Err(format!("sendmsg: {socket} is no socket of the module"));
         }
@@ -74,9 +75,7 @@ pub(crate) extern "C" fn sendmsg(socket: u64, message: u64, flags: u64) -> u64 {
         let pieces = copy.msg_iov as u64;
         let mut all = Vec::new();
         for at in 0..copy.msg_iovlen as u64 {
-            walled.must_read(pieces + 16 * at, 16)?;
-            // SAFETY: the module may read the list.
-            let (from, bytes) = unsafe { (read(pieces + 16 * at), read(pieces + 16 * at + 8)) };
+            let [from, bytes] = copied::words(frame, pieces.wrapping_add(16 * at))?;
             walled.must_read(from, bytes)?;
             all.push(libc::iovec {
                 iov_base: from as *mut _,

@@ -4,6 +4,7 @@
 use crate::apr;
 use crate::back;
 use crate::call::mediate;
+use crate::copied;
 use crate::frame::Frame;
 use crate::held::{self, Kind};
 use crate::interface::back as kind;
@@ -20,6 +21,58 @@ fn library(name: &str, arguments: &[u64]) -> Answer<u64> {
     // SAFETY: it is the library's function of this name. Each caller below has looked at the objects and at the places that are
     // written; the library only reads the rest.
     Ok(unsafe { slots::call_wide(real as u64, &all) })
+}
+
+/// Copies of what the library reads, until its function returns.
+#[derive(Default)]
+struct Copies {
+    texts: Vec<Vec<u8>>,
+    words: Vec<Box<[u64]>>,
+}
+
+impl Copies {
+    /// A string, or null.
+    fn text(&mut self, frame: &Frame, at: u64) -> Answer<u64> {
+        if at == 0 {
+            return Ok(0);
+        }
+        let mut text = copied::text(frame, at)?;
+        text.push(0);
+        let to = text.as_ptr() as u64;
+        self.texts.push(text);
+        Ok(to)
+    }
+
+    /// Strings, with a null pointer behind the last one; or null.
+    fn list(&mut self, frame: &Frame, at: u64) -> Answer<u64> {
+        const MOST: u64 = 4096;
+        let mut all = Vec::new();
+        for place in (0..MOST).map(|n| at.wrapping_add(8 * n)) {
+            if at == 0 {
+                return Ok(0);
+            }
+            let [text] = copied::words(frame, place)?;
+            all.push(self.text(frame, text)?);
+            if text == 0 {
+                return Ok(self.keep(all.into()));
+            }
+        }
+        Err(format!("{at:#x} is no list of attributes"))
+    }
+
+    /// Seconds and their parts, or null.
+    fn time(&mut self, frame: &Frame, at: u64) -> Answer<u64> {
+        match at {
+            0 => Ok(0),
+            at => Ok(self.keep(Box::new(copied::words::<2>(frame, at)?))),
+        }
+    }
+
+    fn keep(&mut self, words: Box<[u64]>) -> u64 {
+        let to = words.as_ptr() as u64;
+        self.words.push(words);
+        to
+    }
 }
 
 /// The library puts an object into a word of ours, which the module gets with it.
@@ -44,6 +97,8 @@ pub(crate) extern "C" fn apr_ldap_init(
     mediate(|frame| {
         frame.walled.pool(frame, pool)?;
         frame.walled.must_write(error, 8)?;
+        let mut copies = Copies::default();
+        let host = copies.text(frame, host)?;
         made(frame, to, Kind::Directory, |word| {
             library("apr_ldap_init", &[pool, word, host, port, secure, error])
         })
@@ -95,14 +150,14 @@ fn option(
     let number = option as u32;
     let known = OPTIONS.iter().find(|(known, _)| *known == number);
     match known.map(|(_, value)| value) {
-        Some(Value::Bytes(bytes)) => copied(frame, value, *bytes, set),
-        None if number == TLS => copied(frame, value, 4, set),
+        Some(Value::Bytes(bytes)) => value_of(frame, value, *bytes, set),
+        None if number == TLS => value_of(frame, value, 4, set),
         Some(Value::Switch | Value::Names) => set(value),
         None => Err(format!("the option {number:#x} is not for modules")),
     }
 }
 
-fn copied(
+fn value_of(
     frame: &Frame,
     value: u64,
     bytes: u64,
@@ -112,12 +167,9 @@ fn copied(
         return Err(format!("{value:#x} is no value of an option"));
     }
     frame.walled.must_read(value, bytes)?;
-    let mut copy = [0u64; 2];
-    // SAFETY: the module may read so many bytes there, and the copy has room for sixteen.
-    unsafe {
-        let to = copy.as_mut_ptr().cast::<u8>();
-        to.copy_from_nonoverlapping(value as *const u8, bytes as usize);
-    }
+    let mut copy = [0u8; 16];
+    let room = copy.get_mut(..bytes as usize);
+    copied::bytes(value, room.ok_or("a large value of an option")?)?;
     set(copy.as_mut_ptr() as u64)
 }
 
@@ -167,22 +219,24 @@ pub(crate) extern "C" fn ldap_set_rebind_proc(ld: u64, function: u64, data: u64)
     })
 }
 
-/// Functions of a connection that only read what else they get.
+/// Functions of a connection that get strings, and numbers behind these.
 macro_rules! of_directory {
-    ($($name:ident($($more:ident),*);)*) => { $(
-        pub(crate) extern "C" fn $name(ld: u64 $(, $more: u64)*) -> u64 {
+    ($($name:ident($($text:ident),*; $($number:ident),*);)*) => { $(
+        pub(crate) extern "C" fn $name(ld: u64 $(, $text: u64)* $(, $number: u64)*) -> u64 {
             mediate(|frame| {
+                let mut copies = Copies::default();
+                let all = [ld $(, copies.text(frame, $text)?)* $(, $number)*];
                 let _held = held::hold(frame.walled, ld, Kind::Directory, true)?;
-                library(stringify!($name), &[ld $(, $more)*])
+                library(stringify!($name), &all)
             })
         }
     )* };
 }
 
 of_directory! {
-    ldap_simple_bind(name, password);
-    ldap_bind_s(name, password, how);
-    ldap_compare_s(name, attribute, value);
+    ldap_simple_bind(name, password;);
+    ldap_bind_s(name, password; how);
+    ldap_compare_s(name, attribute, value;);
 }
 
 pub(crate) extern "C" fn ldap_unbind_s(ld: u64) -> u64 {
@@ -209,6 +263,10 @@ pub(crate) extern "C" fn ldap_search_ext_s(
         if server != 0 || client != 0 {
             return Err("ldap_search_ext_s: controls are not passed on".to_owned());
         }
+        let mut copies = Copies::default();
+        let (base, filter) = (copies.text(frame, base)?, copies.text(frame, filter)?);
+        let attributes = copies.list(frame, attributes)?;
+        let time = copies.time(frame, time)?;
         let _held = held::hold(frame.walled, ld, Kind::Directory, true)?;
         made(frame, to, Kind::Found, |word| {
             let arguments = [
@@ -221,6 +279,8 @@ pub(crate) extern "C" fn ldap_search_ext_s(
 
 pub(crate) extern "C" fn ldap_result(ld: u64, number: u64, all: u64, time: u64, to: u64) -> u64 {
     mediate(|frame| {
+        let mut copies = Copies::default();
+        let time = copies.time(frame, time)?;
         let _held = held::hold(frame.walled, ld, Kind::Directory, true)?;
         made(frame, to, Kind::Found, |word| {
             library("ldap_result", &[ld, number, all, time, word])
@@ -292,6 +352,8 @@ fn of_entry(name: &'static str, ld: u64, entry: u64, more: u64, gives: Kind) -> 
     mediate(|frame| {
         let _first = held::hold(frame.walled, ld, Kind::Directory, true)?;
         let _second = held::hold(frame.walled, entry, entry_kind(frame, entry), true)?;
+        let mut copies = Copies::default();
+        let more = copies.text(frame, more)?;
         let result = library(name, &[ld, entry, more])?;
         held::keep(frame.walled, result, gives, 0);
         Ok(result)
