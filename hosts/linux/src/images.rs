@@ -1,5 +1,15 @@
 //! Images of file systems that no program of the host makes.
 
+mod adfs;
+mod hpfs;
+mod udf;
+mod vxfs;
+
+pub use adfs::adfs;
+pub use hpfs::hpfs;
+pub use udf::udf;
+pub use vxfs::freevxfs;
+
 /// So many files, as the first program's `again` looks for them.
 pub const COUNT: usize = 40;
 

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) const COMPILE: &str = "--as-compiler";
 
 /// Headers that are found before the kernel's own with these names.
-const HEADERS: [(&str, &str); 9] = [
+const HEADERS: [(&str, &str); 10] = [
     ("asm/bitops.h", include_str!("../include/asm/bitops.h")),
     (
         "asm/thread_info.h",
@@ -40,6 +40,10 @@ const HEADERS: [(&str, &str); 9] = [
     (
         "linux/pagemap.h",
         include_str!("../include/linux/pagemap.h"),
+    ),
+    (
+        "linux/rcutiny.h",
+        include_str!("../include/linux/rcutiny.h"),
     ),
     (
         "linux/uaccess.h",

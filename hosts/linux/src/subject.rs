@@ -147,7 +147,7 @@ const VETH: &[&str] = &[
 ];
 
 /// All of them.
-pub static SUBJECTS: [Subject; 55] = [
+pub static SUBJECTS: [Subject; 57] = [
     Subject {
         module: "ext2",
         within: &[],
@@ -290,6 +290,24 @@ pub static SUBJECTS: [Subject; 55] = [
         disks: TWO,
         script: "tree /dev 4\nmount ufs /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
                  mount ufs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod ufs\nlook /dev 4\n",
+    },
+    Subject {
+        module: "adfs",
+        within: &[],
+        loaded: &["adfs"],
+        form: Form::Read(images::adfs),
+        disks: TWO,
+        script: "tree /dev 4\nmount adfs /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
+                 mount adfs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod adfs\nlook /dev 4\n",
+    },
+    Subject {
+        module: "freevxfs",
+        within: &[],
+        loaded: &["freevxfs"],
+        form: Form::Read(images::freevxfs),
+        disks: TWO,
+        script: "tree /dev 4\nmount vxfs /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
+                 mount vxfs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod freevxfs\nlook /dev 4\n",
     },
     hashes!("md4", "md4", "md4"),
     hashes!("rmd160", "rmd160", "rmd160"),

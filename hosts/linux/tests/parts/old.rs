@@ -2,26 +2,35 @@
 
 use crate::images::an_image_is_read_as_without_a_wall;
 use crate::{expect, library};
-use mullion_linux::images::{affs, befs, exfat, omfs, qnx6, sysv, ufs};
+use mullion_linux::images::{adfs, affs, befs, exfat, freevxfs, hpfs, omfs, qnx6, sysv, udf, ufs};
 use mullion_linux::{Instead, Machine, Protection, Work};
 use std::fs;
 use std::path::Path;
 
 pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
-    let forms: [(&str, Image); 3] = [("befs", befs), ("qnx6", qnx6), ("ufs", ufs)];
-    for (module, make) in forms {
+    // A module, and the name of its file systems.
+    let forms: [(&str, &str, Image); 5] = [
+        ("befs", "befs", befs),
+        ("qnx6", "qnx6", qnx6),
+        ("ufs", "ufs", ufs),
+        ("adfs", "adfs", adfs),
+        ("freevxfs", "vxfs", freevxfs),
+    ];
+    for (module, kind, make) in forms {
         let folder = folder.join(module);
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("disk"), make()).expect("a file");
-        an_image_is_read_as_without_a_wall(machine, module, module, &folder);
+        an_image_is_read_as_without_a_wall(machine, module, kind, &folder);
     }
-    let forms: [Form; 4] = [
+    let forms: [Form; 6] = [
         // Names have fourteen bytes.
         ("sysv", sysv, "flat /mnt: 35 files, 0 failed, 0 wrong"),
         ("affs", affs, "tree /mnt: 16 files, 0 failed, 0 wrong"),
         // There are no links, of which each fourth file is to get one. Two are looked for under the name that they have lost.
         ("omfs", omfs, "tree /mnt: 16 files, 4 failed, 0 wrong"),
         ("exfat", exfat, "tree /mnt: 16 files, 4 failed, 0 wrong"),
+        ("hpfs", hpfs, "tree /mnt: 16 files, 4 failed, 0 wrong"),
+        ("udf", udf, "tree /mnt: 16 files, 0 failed, 0 wrong"),
     ];
     for form in forms {
         a_file_system_is_filled_as_without_a_wall(machine, form, &folder.join(form.0));

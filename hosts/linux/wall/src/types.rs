@@ -119,11 +119,10 @@ impl Type {
             Type::Disk => journal::holds(domain, Thing::Disk, pointer),
             Type::Queue => disks::is_queue(domain, pointer),
             Type::Inode => has(domain, (pointer, "inode"), |_, kind| {
-                kind.ends_with("inode_cache") || rights::is_own_kind(domain, kind)
+                has_inodes(kind) || rights::is_own_kind(domain, kind)
             }),
             Type::Mapping => has(domain, (pointer, "mapping"), |_, kind| {
-                let is_inode = kind.ends_with("inode_cache");
-                is_inode || kind == "bdev_cache" || rights::is_own_kind(domain, kind)
+                has_inodes(kind) || kind == "bdev_cache" || rights::is_own_kind(domain, kind)
             }),
             Type::Object(wanted) => has(domain, (pointer, wanted), |start, kind| {
                 start == pointer && (kind.starts_with(wanted) || kind.ends_with(wanted))
@@ -134,6 +133,13 @@ impl Type {
             }),
         }
     }
+}
+
+/// Whether a cache has inodes, by how its name ends: that of one file system does not begin with the module's name. What journals have of
+/// an inode is none, and names with a point are no cache's.
+fn has_inodes(kind: &str) -> bool {
+    let is_short = || kind.ends_with("_inode") && !kind.contains('.') && kind != "jbd2_inode";
+    kind.ends_with("inode_cache") || is_short()
 }
 
 /// Whether the module has an object there, or is granted it when it asks, and it is such a one: where it begins, and its kind. `what`
