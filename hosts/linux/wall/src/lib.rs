@@ -223,11 +223,13 @@ pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
     else {
         return -libc::EINVAL;
     };
-    if found.is_ended() {
-        // If its beginning was ended, the kernel's structure of it goes next: nobody may find a device of its by then.
-        packets::undo(domain);
-        disks::undo(domain);
-        journal::give_back(&found);
+    // What it has left, because its beginning has failed or was ended, or because it does not tidy up: the kernel's structure of it goes
+    // next, and nobody may find a device or an algorithm of its by then.
+    packets::undo(domain);
+    disks::undo(domain);
+    match journal::give_back(&found) {
+        0 => {}
+        count => wall.kernel.say(&format!("{count} things that it has left were given back")),
     }
     // It does not come back, and what calls it later would fail.
     later::undo(domain);
