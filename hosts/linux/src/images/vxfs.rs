@@ -28,7 +28,7 @@ fn inode(mode: usize, start: usize, bytes: usize) -> Vec<u8> {
     block(INODE, &fields)
 }
 
-/// Inodes are a file, whose inode is in a list of few; that is a file, too, and its inode is in the first of all lists.
+/// Inodes are a file, whose inode is in a short list. That list is a file, too: its inode is in the first list of all.
 #[must_use]
 pub fn freevxfs() -> Vec<u8> {
     let files = files();
