@@ -229,7 +229,9 @@ pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
     disks::undo(domain);
     match journal::give_back(&found) {
         0 => {}
-        count => wall.kernel.say(&format!("{count} things that it has left were given back")),
+        count => wall
+            .kernel
+            .say(&format!("{count} things that it has left were given back")),
     }
     // It does not come back, and what calls it later would fail.
     later::undo(domain);
