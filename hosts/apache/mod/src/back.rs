@@ -3,6 +3,7 @@
 
 use crate::apr;
 use crate::caught::caught;
+use crate::copied;
 use crate::deeds;
 use crate::frame::{Frame, Root};
 use crate::interface::{Answer as Result_, Back, Given};
@@ -119,7 +120,9 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
                 function,
                 kind,
                 is_seen_to,
-                is_plain: !is_seen_to && kind.answer != Result_::Null && kind.given.len() <= 6,
+                is_plain: !is_seen_to
+                    && !matches!(kind.answer, Result_::Null | Result_::Text)
+                    && kind.given.len() <= 6,
             });
             known.insert(key, place);
             place
@@ -341,7 +344,7 @@ impl Slot {
         walled.begin_words(frame);
         let result = self.invoke(arguments);
         walled.exchange(frame)?;
-        self.looked_at(result)
+        self.looked_at(frame, result)
     }
 
     /// Arguments with their places, if there is something to do for them.
@@ -373,12 +376,22 @@ impl Slot {
 
     /// What the module answers.
     #[inline]
-    fn looked_at(&self, result: u64) -> Answer<u64> {
-        match self.kind.answer == Result_::Null && result != 0 {
-            true => Err(format!(
+    fn looked_at(&self, frame: &Frame, result: u64) -> Answer<u64> {
+        match self.kind.answer {
+            Result_::Null if result != 0 => Err(format!(
                 "{result:#x} is answered, which the core would follow"
             )),
-            false => Ok(result),
+            Result_::Text if result != 0 => {
+                let text = copied::name(frame, result)?;
+                let pool = frame.any_home().ok_or("a string without a request")?;
+                // SAFETY: the request's pool lives, and this thread works with it.
+                unsafe {
+                    let at = apr::apr_palloc(pool, text.len() as u64);
+                    (at as *mut u8).copy_from_nonoverlapping(text.as_ptr(), text.len());
+                    Ok(at)
+                }
+            }
+            _ => Ok(result),
         }
     }
 
@@ -478,6 +491,6 @@ impl Slot {
             }
             ended?;
         }
-        self.looked_at(result)
+        self.looked_at(frame, result)
     }
 }

@@ -65,7 +65,12 @@ extern "C" fn cross<const PLACE: usize>(
 #[inline(never)]
 extern "C" fn crossed(place: usize, arguments: &[u64; WIDE]) -> u64 {
     mediate(|frame| match &table().rows[place] {
-        row if row.way == Way::Cross => crate::partners::cross(frame, row.name, *arguments),
+        row if row.way == Way::Cross => {
+            if row.is_hook {
+                crate::pools::before_serving(row.name)?;
+            }
+            crate::partners::cross(frame, row.name, *arguments)
+        }
         _ => mediated(frame, place, &mut arguments.clone()),
     })
 }
@@ -197,8 +202,8 @@ fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
 /// What comes before the arguments are looked at.
 #[inline(always)]
 fn begin(frame: &Frame, row: &Row) -> Answer<()> {
-    if row.is_hook && crate::pools::serves() {
-        return Err(format!("{}: the server serves already", row.name));
+    if row.is_hook {
+        crate::pools::before_serving(row.name)?;
     }
     if row.computes {
         frame.only_computes();

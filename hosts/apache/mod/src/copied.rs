@@ -47,6 +47,13 @@ pub(crate) fn text_of(walled: &'static Walled, from: u64) -> Answer<Vec<u8>> {
     }
 }
 
+/// A string that the module may read, with the zero at its end: what is looked at is what is passed on.
+pub(crate) fn name(frame: &Frame, from: u64) -> Answer<Vec<u8>> {
+    let mut name = text(frame, from)?;
+    name.push(0);
+    Ok(name)
+}
+
 /// A string with the zero at its end, whatever the module makes of it meanwhile.
 pub(crate) fn with_zero(from: u64) -> Answer<Vec<u8>> {
     let mut text = vec![0; length(from)? + 1];

@@ -18,10 +18,63 @@ use crate::slots::WIDE;
 use crate::walled::{Answer, Walled, lock};
 use std::sync::Mutex;
 
-/// A record of a filter, as `util_filter.h` has it.
-const RECORD: u64 = 56;
+/// A record of a filter, as `util_filter.h` has it: `ap_filter_rec_t`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Record {
+    name: u64,
+    function: u64,
+    beginning: u64,
+    next: u64,
+    /// `mod_filter`'s own, which the core does not follow.
+    providers: u64,
+    /// `ftype`, and `debug`.
+    kind: u64,
+    /// `proto_flags`.
+    flags: u64,
+}
+
+const RECORD: u64 = size_of::<Record>() as u64;
 const RECORD_FUNCTION: u64 = 8;
 const RECORD_INIT: u64 = 16;
+
+/// What the core gets for a module's record: nothing that the core follows is the module's.
+fn own_record(frame: &Frame, record: u64, pool: u64) -> Answer<u64> {
+    let [name, function, beginning, _, providers, kind_of, flags] =
+        copied::words::<{ RECORD as usize / 8 }>(frame, record)?;
+    let stand_in = |own: u64, of: &str| match frame.walled.is_gate(own) {
+        true => back::stand_in(frame, kind(of), own),
+        // A filter without a beginning of its own, as far as the core is concerned.
+        false => Ok(0),
+    };
+    let name = match name {
+        0 => vec![0],
+        name => copied::name(frame, name)?,
+    };
+    let fresh = Record {
+        name: 0,
+        function: stand_in(function, "output_filter")?,
+        beginning: stand_in(beginning, "filter_init")?,
+        next: 0,
+        providers,
+        kind: kind_of,
+        flags,
+    };
+    if fresh.function == 0 {
+        return Err("a filter's record without a function".to_owned());
+    }
+    // SAFETY: the pool lives, and gives room for both.
+    unsafe {
+        let text = apr::apr_palloc(pool, name.len() as u64);
+        (text as *mut u8).copy_from_nonoverlapping(name.as_ptr(), name.len());
+        let passed = apr::apr_palloc(pool, RECORD);
+        (passed as *mut Record).write(Record {
+            name: text,
+            ..fresh
+        });
+        Ok(passed)
+    }
+}
 
 /// A module may have a record of its own, as `mod_filter` does: the core gets a copy with functions of ours.
 pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u64, c: u64) -> u64 {
@@ -41,27 +94,7 @@ pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u
             walled
                 .must_write(record, RECORD)
                 .map_err(|what| format!("ap_add_output_filter_handle: {what}"))?;
-            // SAFETY: the pool lives; the module may read its own record.
-            unsafe {
-                passed = apr::apr_palloc(pool, RECORD);
-                let (from, to) = (record as *const u8, passed as *mut u8);
-                to.copy_from_nonoverlapping(from, RECORD as usize);
-                for (at, of) in [
-                    (RECORD_FUNCTION, "output_filter"),
-                    (RECORD_INIT, "filter_init"),
-                ] {
-                    let own = read(passed + at);
-                    let stand_in = match walled.is_gate(own) || own == 0 {
-                        true => back::stand_in(frame, kind(of), own)?,
-                        // A filter without a beginning of its own, as far as the core is concerned.
-                        false => 0,
-                    };
-                    ((passed + at) as *mut u64).write(stand_in);
-                }
-                if read(passed + RECORD_FUNCTION) == 0 {
-                    return Err("a filter's record without a function".to_owned());
-                }
-            }
+            passed = own_record(frame, record, pool)?;
         }
         // SAFETY: the core has made it, or it is a copy of ours.
         if ctx != 0 && !unsafe { is_own_record(walled, passed) } {
@@ -145,7 +178,7 @@ pub(crate) fn is_own_one(
         Some(Param::Text { .. }) => record_of(function, arguments[0]),
         // It was looked at: the core has made it.
         Some(Param::Object {
-            kind: Kind::FilterRecord,
+            kind: Kind::FilterRecord | Kind::InputRecord,
             ..
         }) => arguments[0],
         _ => 0,
@@ -186,6 +219,23 @@ struct Stand {
     function: u64,
     /// The function that the filter began with, or null.
     beginning: u64,
+    /// Its record: whoever calls it calls the module's filter.
+    own: Record,
+}
+
+/// The core meets a filter of ours in a chain, and calls it as any other.
+extern "C" fn forward(stand: u64, brigade: u64) -> i32 {
+    // SAFETY: the record with this function is that of a filter of ours, whose module's filter lives as long.
+    let (filter, function) = unsafe {
+        let filter = (*(stand as *const Stand)).of;
+        (
+            filter,
+            read(read(filter + layout::F_FREC) + RECORD_FUNCTION),
+        )
+    };
+    // SAFETY: it is the function of the module's filter, as the core has it.
+    let function: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(function) };
+    function(filter, brigade)
 }
 
 /// Beginnings of filters, with the functions that go with them.
@@ -209,8 +259,10 @@ fn stand_for(frame: &Frame, filter: u64, function: u64, begins: bool) -> Answer<
         ]
         .map(|at| read(filter + at))
     };
+    // SAFETY: the core's record of a filter.
+    let own = unsafe { *(record as *const Record) };
     let fresh = Stand {
-        record,
+        record: 0,
         word: 0,
         next,
         request,
@@ -218,6 +270,11 @@ fn stand_for(frame: &Frame, filter: u64, function: u64, begins: bool) -> Answer<
         of: filter,
         function: if begins { 0 } else { function },
         beginning: if begins { function } else { 0 },
+        own: Record {
+            function: forward as *const () as u64,
+            beginning: 0,
+            ..own
+        },
     };
     // SAFETY: the filter goes with one of these, which is the core's.
     let pool = unsafe {
@@ -231,6 +288,7 @@ fn stand_for(frame: &Frame, filter: u64, function: u64, begins: bool) -> Answer<
         let stand = unsafe {
             let stand = apr::apr_palloc(pool, size_of::<Stand>() as u64) as *mut Stand;
             stand.write(fresh);
+            (*stand).record = &raw const (*stand).own as u64;
             stand
         };
         walled.know(frame, Some(pool), stand as u64, Kind::Stand)?;
@@ -250,11 +308,8 @@ fn stand_for(frame: &Frame, filter: u64, function: u64, begins: bool) -> Answer<
         if (*stand).of != filter || !is_its {
             return Err(wrong());
         }
-        stand.write(Stand {
-            word: (*stand).word,
-            beginning: (*stand).beginning,
-            ..fresh
-        });
+        (*stand).next = next;
+        (*stand).function = function;
     }
     Ok(stand)
 }

@@ -603,11 +603,7 @@ const COMPUTE: [&str; 9] = [
 ];
 
 /// More functions that write lists of the process, for which there is no lock. Modules call them while the configuration is read.
-const BEFORE_SERVING: [&str; 3] = [
-    "ap_method_register",
-    "ap_mutex_register",
-    "xmlAddEncodingAlias",
-];
+const BEFORE_SERVING: [&str; 1] = ["xmlAddEncodingAlias"];
 
 /// All functions, and for each group what it is for.
 pub(crate) struct Table {
@@ -657,6 +653,7 @@ pub(crate) fn table() -> &'static Table {
                 computes: COMPUTE.contains(&group),
                 is_hook: name.starts_with("ap_hook_")
                     || name.starts_with("ap_register_")
+                    || name.starts_with("proxy_hook_")
                     || BEFORE_SERVING.contains(&name),
             });
         }

@@ -8,6 +8,7 @@ use crate::copied;
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::read;
+use crate::pools;
 use crate::walled::Answer;
 use std::ffi::CString;
 
@@ -84,7 +85,7 @@ fn lasting(frame: &Frame) -> Answer<()> {
 /// It stays over restarts of the server.
 pub(crate) extern "C" fn ap_retained_data_create(name: u64, bytes: u64) -> u64 {
     mediate(|frame| {
-        lasting(frame)?;
+        pools::before_serving("ap_retained_data_create")?;
         let name = own(frame, name)?;
         if bytes > RETAINED {
             return Err(format!(
@@ -108,5 +109,55 @@ pub(crate) extern "C" fn ap_retained_data_get(name: u64) -> u64 {
         // SAFETY: it is httpd's function.
         let real: extern "C" fn(*const i8) -> u64 = unsafe { std::mem::transmute(real) };
         Ok(real(name.as_ptr()))
+    })
+}
+
+/// A kind of lock by its name. The core keeps both strings where they are, and its list as long as the configuration.
+pub(crate) extern "C" fn ap_mutex_register(
+    pool: u64,
+    name: u64,
+    folder: u64,
+    how: u64,
+    options: u64,
+) -> u64 {
+    mediate(|frame| {
+        pools::before_serving("ap_mutex_register")?;
+        frame.walled.pool(frame, pool)?;
+        let text = copied::name(frame, name)?;
+        // SAFETY: the server does not serve yet.
+        let name = unsafe { pools::lasting_copy(&text)? };
+        let folder = match folder {
+            0 => 0,
+            folder => {
+                let text = copied::name(frame, folder)?;
+                // SAFETY: as above.
+                unsafe { pools::lasting_copy(&text)? }
+            }
+        };
+        let real = apr::symbol("ap_mutex_register").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with strings that stay.
+        let real: extern "C" fn(u64, u64, u64, u64, u64) -> i32 =
+            unsafe { std::mem::transmute(real) };
+        Ok(real(pools::lasting()?, name, folder, how, options) as u32 as u64)
+    })
+}
+
+/// A method of requests by its name, or all of them for null.
+pub(crate) extern "C" fn ap_method_register(pool: u64, name: u64) -> u64 {
+    mediate(|frame| {
+        pools::before_serving("ap_method_register")?;
+        frame.walled.pool(frame, pool)?;
+        let name = match name {
+            0 => 0,
+            name => {
+                let text = copied::name(frame, name)?;
+                // SAFETY: the server does not serve yet.
+                unsafe { pools::lasting_copy(&text)? }
+            }
+        };
+        let real = apr::symbol("ap_method_register").ok_or("the server does not have it")?;
+        // SAFETY: it is httpd's function, with a string that stays.
+        let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
+        Ok(real(pools::lasting()?, name) as u32 as u64)
     })
 }

@@ -61,6 +61,7 @@ kinds! {
     AnyFilter = b'F', Many, "filter";
     RemovableFilter = b'D', Many, "filter";
     FilterRecord = b'R', Many, "filter record";
+    InputRecord = b'q', Many, "record of an input filter";
     Brigade = b'b', One, "brigade";
     Bucket = b'k', One, "bucket";
     Allocator = b'A', One, "allocator of buckets";

@@ -39,7 +39,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read, apr_file_mktemp,
                 apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create;
             filters: ap_add_output_filter_handle, ap_get_output_filter_handle;
-            names: apr_pool_userdata_get, apr_pool_userdata_set, apr_pool_userdata_setn, ap_retained_data_create, ap_retained_data_get;
+            names: apr_pool_userdata_get, apr_pool_userdata_set, apr_pool_userdata_setn, ap_retained_data_create, ap_retained_data_get,
+                ap_mutex_register, ap_method_register;
             arrays: apr_array_make, apr_array_push, apr_array_push_noclear, apr_array_pop, apr_array_cat,
                 apr_array_copy, apr_array_copy_hdr, apr_array_append, apr_array_clear, apr_array_pstrcat, apr_tokenize_to_argv,
                 ap_list_provider_groups, ap_list_provider_names, apr_is_empty_array, ap_array_str_index, ap_array_str_contains,

@@ -9,13 +9,14 @@ use crate::apr;
 use crate::back;
 use crate::backends::Backend;
 use crate::call::{checked, mediate};
+use crate::copied;
 use crate::frame::Frame;
 use crate::interface::{Back, back as kind, find_back};
 use crate::layout::read;
 use crate::load;
 use crate::object::Kind;
 use crate::out;
-use crate::own::string;
+use crate::pools;
 use crate::slots::WIDE;
 use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
@@ -72,6 +73,10 @@ pub(crate) fn data(name: &str) -> Option<usize> {
 
 /// Where a function of another module is: what stands for it, or the function of a module without a wall.
 fn find(asker: &Walled, name: &str, back: &'static Back) -> Answer<usize> {
+    // A module cannot take the place of one without a wall by a function of the same name.
+    if let Some(plain) = apr::symbol(name) {
+        return Ok(plain);
+    }
     for other in load::all() {
         if std::ptr::eq(other, asker) {
             continue;
@@ -82,7 +87,7 @@ fn find(asker: &Walled, name: &str, back: &'static Back) -> Answer<usize> {
             return Ok(back::of(other, back, gate as u64)? as usize);
         }
     }
-    apr::symbol(name).ok_or_else(|| format!("no module has {name}"))
+    Err(format!("no module has {name}"))
 }
 
 /// A module calls a function of another module by its name.
@@ -174,13 +179,26 @@ fn offer(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<()> {
 /// A provider's structure: the core and other modules get a copy with functions of ours.
 fn register(name: &'static str, arguments: [u64; 6]) -> u64 {
     mediate(|frame| {
-        let [pool, group, own_name, version, provider, kinds] = arguments;
-        frame.walled.pool(frame, pool)?;
-        string(own_name)?;
-        let words = shape(string(group)?).ok_or_else(|| {
-            let group = String::from_utf8_lossy(string(group).unwrap_or_default());
+        let [_, group, own_name, version, provider, kinds] = arguments;
+        pools::before_serving(name)?;
+        let group = copied::name(frame, group)?;
+        let group_text = &group[..group.len() - 1];
+        let words = shape(group_text).ok_or_else(|| {
+            let group = String::from_utf8_lossy(group_text);
             format!("{name}: providers of the group {group} are not known")
         })?;
+        let own_name = copied::name(frame, own_name)?;
+        let version = copied::name(frame, version)?;
+        // The core keeps the names where they are, and makes its lists in the pool that it gets with the first one.
+        let pool = pools::lasting()?;
+        // SAFETY: the server does not serve yet.
+        let [group, own_name, version] = unsafe {
+            [
+                pools::lasting_copy(&group)?,
+                pools::lasting_copy(&own_name)?,
+                pools::lasting_copy(&version)?,
+            ]
+        };
         let copy = copy(frame, provider, words)?;
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function.
@@ -219,10 +237,15 @@ pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64)
         let real = apr::symbol("ap_lookup_provider").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function.
         let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let [group_text, ..] = [string(group)?, string(name)?, string(version)?];
-        let provider = real(group, name, version);
+        let [group, name, version] = [
+            copied::name(frame, group)?,
+            copied::name(frame, name)?,
+            copied::name(frame, version)?,
+        ];
+        let at = |text: &[u8]| text.as_ptr() as u64;
+        let provider = real(at(&group), at(&name), at(&version));
         // Of another group the module may read it, and call nothing in it.
-        if let Some(words) = shape(group_text).filter(|_| provider != 0) {
+        if let Some(words) = shape(&group[..group.len() - 1]).filter(|_| provider != 0) {
             offer(frame, provider, words)?;
             crate::reading::show(frame, provider, 8 * words.len() as u64)?;
         }
@@ -230,17 +253,14 @@ pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64)
     })
 }
 
-/// Optional functions with a request as their parameter.
-const OPTIONAL: [&[u8]; 4] = [
-    b"authn_ap_auth_type",
-    b"authn_ap_auth_name",
-    b"authz_some_auth_required",
-    b"authz_ap_some_auth_required",
-];
+/// Optional functions with a request as their parameter: those that answer a number, and those that answer a string.
+const OPTIONAL: [&[u8]; 2] = [b"authz_some_auth_required", b"authz_ap_some_auth_required"];
+const OPTIONAL_TEXTS: [&[u8]; 2] = [b"authn_ap_auth_type", b"authn_ap_auth_name"];
 
 fn optional(name: &[u8]) -> Option<&'static Back> {
     match OPTIONAL.contains(&name) {
         true => Some(kind("optional")),
+        false if OPTIONAL_TEXTS.contains(&name) => Some(kind("optional_text")),
         false => find_back(std::str::from_utf8(name).ok()?),
     }
 }
@@ -248,7 +268,8 @@ fn optional(name: &[u8]) -> Option<&'static Back> {
 /// A module gets its own optional functions, and those of others whose parameters are known. It does without the rest.
 pub(crate) extern "C" fn apr_dynamic_fn_retrieve(name: u64) -> u64 {
     mediate(|frame| {
-        let text = string(name)?;
+        let name = copied::name(frame, name)?;
+        let text = &name[..name.len() - 1];
         let own = lock(&frame.walled.optional).get(text).copied();
         let Some(back) = optional(text).filter(|_| own.is_none()) else {
             return Ok(own.unwrap_or(0));
@@ -256,7 +277,7 @@ pub(crate) extern "C" fn apr_dynamic_fn_retrieve(name: u64) -> u64 {
         let real = apr::symbol("apr_dynamic_fn_retrieve").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function.
         let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let found = real(name);
+        let found = real(name.as_ptr() as u64);
         out::offer_back(frame.walled, found as usize, back)?;
         Ok(found)
     })
@@ -265,7 +286,9 @@ pub(crate) extern "C" fn apr_dynamic_fn_retrieve(name: u64) -> u64 {
 /// A function that the module offers: others get it if its parameters are known, and otherwise nobody does.
 pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u64 {
     mediate(|frame| {
-        let text = string(name)?;
+        pools::before_serving("apr_dynamic_fn_register")?;
+        let name = copied::name(frame, name)?;
+        let text = &name[..name.len() - 1];
         if frame.walled.is_gate(function) {
             lock(&frame.walled.optional).insert(text.to_vec(), function);
         }
@@ -276,7 +299,7 @@ pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u6
         let real = apr::symbol("apr_dynamic_fn_register").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function; what stands for the module's stays. APR keeps a name of a pool of its own.
         let real: extern "C" fn(u64, u64) = unsafe { std::mem::transmute(real) };
-        real(name, stand_in);
+        real(name.as_ptr() as u64, stand_in);
         Ok(0)
     })
 }
@@ -290,6 +313,7 @@ const ELEMENT: u64 = 40;
 /// The core would sort the list in the module's memory. [`sort`] does it.
 pub(crate) extern "C" fn apr_hook_sort_register(_: u64, list: u64) -> u64 {
     mediate(|frame| {
+        pools::before_serving("apr_hook_sort_register")?;
         frame.walled.must_write(list, 8)?;
         let mut lists = lock(&LISTS);
         if !lists.iter().any(|(_, known)| *known == list) {
@@ -358,13 +382,14 @@ fn optional_hook(name: &[u8]) -> Option<&'static Back> {
 /// The core's list of the functions of such a hook: the module may call each, if their parameters are known.
 pub(crate) extern "C" fn apr_optional_hook_get(name: u64) -> u64 {
     mediate(|frame| {
-        let Some(kind) = optional_hook(string(name)?) else {
+        let name = copied::name(frame, name)?;
+        let Some(kind) = optional_hook(&name[..name.len() - 1]) else {
             return Ok(0);
         };
         let real = apr::symbol("apr_optional_hook_get").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function.
         let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let list = real(name);
+        let list = real(name.as_ptr() as u64);
         if list != 0 {
             // SAFETY: the core's array, of elements of this size, each of which begins with its function.
             unsafe {
@@ -388,13 +413,17 @@ pub(crate) extern "C" fn apr_optional_hook_add(
     order: u64,
 ) -> u64 {
     mediate(|frame| {
-        let Some(kind) = optional_hook(string(name)?) else {
+        pools::before_serving("apr_optional_hook_add")?;
+        let name = copied::name(frame, name)?;
+        let Some(kind) = optional_hook(&name[..name.len() - 1]) else {
             return Ok(0);
         };
         let stand_in = back::stand_in(frame, kind, function)?;
         let real = apr::symbol("apr_optional_hook_add").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with names that it reads.
         let real: extern "C" fn(u64, u64, u64, u64, u64) = unsafe { std::mem::transmute(real) };
+        // SAFETY: the server does not serve yet. APR keeps the name's address.
+        let name = unsafe { pools::lasting_copy(&name)? };
         real(name, stand_in, before, behind, order);
         Ok(0)
     })

@@ -52,6 +52,38 @@ pub(crate) fn serve() {
 }
 
 /// Whether several threads call modules.
+/// Refuses what writes a list of the process that threads go through without a lock, once the server serves.
+pub(crate) fn before_serving(name: &str) -> Result<(), String> {
+    match serves() {
+        true => Err(format!("{name}: the server serves already")),
+        false => Ok(()),
+    }
+}
+
+/// The pool of the configuration, and a copy of a string in it: lists of the process have what lasts as long as they.
+pub(crate) fn lasting() -> Result<u64, String> {
+    let at = apr::symbol("apr_hook_global_pool").ok_or("the server does not have it")?;
+    // SAFETY: it is a variable of APR's, in which httpd puts this pool when it starts.
+    match unsafe { crate::layout::read(at as u64) } {
+        0 => Err("the server has no pool of its configuration yet".to_owned()),
+        pool => Ok(pool),
+    }
+}
+
+/// A copy in the pool of the configuration.
+///
+/// # Safety
+/// One thread works with that pool, as before the server serves.
+pub(crate) unsafe fn lasting_copy(text: &[u8]) -> Result<u64, String> {
+    let pool = lasting()?;
+    // SAFETY: the pool lives, and gives that much.
+    unsafe {
+        let at = apr::apr_palloc(pool, text.len() as u64);
+        (at as *mut u8).copy_from_nonoverlapping(text.as_ptr(), text.len());
+        Ok(at)
+    }
+}
+
 pub(crate) fn serves() -> bool {
     SERVES.load(Ordering::Relaxed)
 }

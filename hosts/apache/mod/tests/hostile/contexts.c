@@ -9,6 +9,11 @@ static apr_uint64_t *forged(void)
     return words;
 }
 
+static apr_status_t nothing(ap_filter_t *f, apr_bucket_brigade *bb)
+{
+    return ap_pass_brigade(f->next, bb);
+}
+
 /* Filters of the core's, with a word that is the attacker's. */
 void contexts(request_rec *r, const char *what)
 {
@@ -27,6 +32,13 @@ void contexts(request_rec *r, const char *what)
     if (!strcmp(what, "context-written")) {
         ap_filter_t *f = ap_add_output_filter("CONTENT_LENGTH", NULL, r, r->connection);
         f->ctx = forged();
+    }
+    if (!strcmp(what, "context-name")) {
+        static ap_filter_rec_t own;
+        own = *record;
+        own.name = (const char *)0x4000;
+        own.filter_func.out_func = nothing;
+        ap_add_output_filter_handle(&own, NULL, r, r->connection);
     }
     if (!strcmp(what, "context-called") || !strcmp(what, "context-crossed")) {
         ap_filter_t *f = ap_add_output_filter("HOSTILE", NULL, r, r->connection);
@@ -53,11 +65,6 @@ void names(apr_pool_t *p, server_rec *s)
         apr_pool_userdata_setn(forged(), "mpm_event_module", apr_pool_cleanup_null, s->process->pool);
     if (ap_exists_config_define("NAME_OF_RETAINED"))
         memset(ap_retained_data_create("mpm_event_module", 256), 'A', 256);
-}
-
-static apr_status_t nothing(ap_filter_t *f, apr_bucket_brigade *bb)
-{
-    return ap_pass_brigade(f->next, bb);
 }
 
 static apr_status_t nothing_in(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block, apr_off_t bytes)

@@ -1,5 +1,7 @@
 /* Structures that are not what they are passed as. */
 #include "hostile.h"
+#include "ap_provider.h"
+#include "apr_optional.h"
 
 /* Structures of its own that the core would follow. */
 static request_rec forged_request;
@@ -8,6 +10,8 @@ const char *take_scheme(const request_rec *r)
 {
     if (r == &forged_request)
         apr_table_set(r->headers_in, "a", "b");
+    else if (strstr(r->uri, "hostile/scheme-nowhere"))
+        return (const char *)0x4000;
     return NULL;
 }
 
@@ -63,6 +67,12 @@ void forgeries(request_rec *r, const char *what)
         ap_exists_directive((apr_pool_t *)forged, "Listen");
     if (!strcmp(what, "hook-later"))
         ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_LAST);
+    if (!strcmp(what, "provider-later"))
+        ap_register_provider(r->pool, "socache", "later", "0", forged);
+    if (!strcmp(what, "function-later"))
+        apr_dynamic_fn_register("TestOptionalFn", (apr_opt_fn_t *)take_scheme);
+    if (!strcmp(what, "scheme-nowhere"))
+        ap_run_http_scheme(r);
     if (!strcmp(what, "method-later"))
         ap_method_register(r->pool, "LATER");
     if (!strcmp(what, "name-later"))

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 169] = [
+const ATTACKS: [(&str, &str); 172] = [
     ("text-key", "is no string"),
     ("text-value", "is no string"),
     ("text-hash", "is no string"),
@@ -149,6 +149,9 @@ const ATTACKS: [(&str, &str); 169] = [
     ("list-again", "a call works with the list"),
     ("hook-later", "the server serves already"),
     ("method-later", "the server serves already"),
+    ("provider-later", "the server serves already"),
+    ("function-later", "the server serves already"),
+    ("context-name", "is no string"),
     ("name-later", "the server serves already"),
     ("table-above", "is a pool that a call works with"),
     ("pool", "is no pool that the module has made"),
@@ -272,16 +275,18 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         let now = running::get(server.port, "/hostile/pid", &[]).body;
         assert_eq!(now, pid, "behind {attack}");
     }
-    // The first function that the module has called has sent an answer.
-    let from = server.log().len();
-    let _answer = running::get(server.port, "/hostile/context-crossed", &[]);
-    let said = server.log()[from..].to_owned();
-    assert!(
-        said.contains("is not what this function has left"),
-        "{said}"
-    );
-    let now = running::get(server.port, "/hostile/pid", &[]).body;
-    assert_eq!(now, pid, "behind context-crossed");
+    // The first function that the module has called has sent an answer. And the core does without a string that is none.
+    for (attack, words) in [
+        ("context-crossed", "is not what this function has left"),
+        ("scheme-nowhere", "0x4000 is no string"),
+    ] {
+        let from = server.log().len();
+        let _answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
+        let said = server.log()[from..].to_owned();
+        assert!(said.contains(words), "{attack}: {said}");
+        let now = running::get(server.port, "/hostile/pid", &[]).body;
+        assert_eq!(now, pid, "behind {attack}");
+    }
     // What a stopped call had locked, others can lock.
     let answer = running::get(server.port, "/hostile/lock-taken", &[]);
     assert_eq!(answer.body, "0 0", "{answer:?}");
