@@ -141,7 +141,7 @@ pub(crate) extern "C" fn ap_get_output_filter_handle(name: u64) -> u64 {
 /// # Safety
 /// It is a record of the core's.
 unsafe fn is_own_record(walled: &Walled, record: u64) -> bool {
-    // SAFETY: by the caller.
+    // SAFETY: the caller says that it is a record of the core's, whose words no module writes.
     record != 0 && back::is_of(walled, unsafe { read(record + RECORD_FUNCTION) })
 }
 
@@ -337,7 +337,7 @@ unsafe fn replace(from: u64, to: u64, request: u64, connection: u64) -> bool {
                 break;
             }
             if filter == from {
-                // SAFETY: as above.
+                // SAFETY: it is the word of the core's that was just read, and this thread works with the chain.
                 unsafe { (place as *mut u64).write(to) };
                 found = true;
                 break;

@@ -357,9 +357,11 @@ fn tell_of_hashes(walled: &Walled, lie_as_known: bool) {
         let mut data = walled.data.iter();
         data.any(|(start, bytes)| (*start..start + bytes.saturating_sub(3)).contains(at))
     };
+    // One whose loads are checked may not read all that a hash leads to.
+    let lies_as_known = lie_as_known && !walled.reads;
     if let Some(at) = word.filter(is_data) {
         // SAFETY: these four bytes are of the module's data, and none of its code runs.
-        unsafe { (at as *mut u32).write_unaligned(u32::from(lie_as_known)) };
+        unsafe { (at as *mut u32).write_unaligned(u32::from(lies_as_known)) };
     }
 }
 

@@ -130,7 +130,7 @@ pub(crate) extern "C" fn ap_mutex_register(
             0 => 0,
             folder => {
                 let text = copied::name(frame, folder)?;
-                // SAFETY: as above.
+                // SAFETY: the server does not serve yet, so one thread alone works with the pool.
                 unsafe { pools::lasting_copy(&text)? }
             }
         };

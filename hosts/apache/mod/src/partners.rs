@@ -297,9 +297,11 @@ pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u6
         };
         let stand_in = back::stand_in(frame, back, function)?;
         let real = apr::symbol("apr_dynamic_fn_register").ok_or("the server does not have it")?;
-        // SAFETY: it is APR's function; what stands for the module's stays. APR keeps a name of a pool of its own.
+        // SAFETY: it is APR's function; what stands for the module's stays.
         let real: extern "C" fn(u64, u64) = unsafe { std::mem::transmute(real) };
-        real(name.as_ptr() as u64, stand_in);
+        // SAFETY: the server does not serve yet. APR keeps the name's address.
+        let name = unsafe { pools::lasting_copy(&name)? };
+        real(name, stand_in);
         Ok(0)
     })
 }

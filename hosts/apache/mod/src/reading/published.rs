@@ -1,0 +1,267 @@
+//! What modules whose loads are checked put into fields of requests and into tables. It is looked at when they call the host, and when
+//! their calls end.
+
+use super::structures::{ARRAY, LANGUAGES, TEXTS};
+use super::{CALLS, Call, OF_REQUEST, Texts};
+use crate::apr;
+use crate::copied;
+use crate::frame::Frame;
+use crate::layout::{self, read};
+use crate::object::Kind;
+use crate::slots::WIDE;
+use crate::walled::{Answer, Walled};
+use mullion_word_runtime::Granted;
+
+/// What a request has in the fields that modules may set.
+pub(super) fn fields() -> impl Iterator<Item = u64> {
+    TEXTS.into_iter().chain([LANGUAGES])
+}
+
+/// Requests that a call's module may set fields of.
+pub(super) fn all(frame: &Frame) -> impl Iterator<Item = u64> {
+    frame.requests().chain(frame.walled.made(Kind::Request))
+}
+
+/// # Safety
+/// It is a request of the core's, which lives.
+pub(super) unsafe fn texts(r: u64) -> Texts {
+    let mut texts = [0; TEXTS.len() + 1];
+    for (text, at) in texts.iter_mut().zip(fields()) {
+        // SAFETY: the caller has said that the request lives, and these are its fields.
+        *text = unsafe { read(r + at) };
+    }
+    texts
+}
+
+/// The host has made a request for the call that runs.
+pub(crate) fn made(frame: &Frame, r: u64) {
+    CALLS.with_borrow_mut(|calls| {
+        let call = calls.last_mut();
+        if let Some(call) = call.filter(|call| std::ptr::eq(call.frame, frame)) {
+            call.requests.retain(|(known, _)| *known != r);
+            // SAFETY: the host has just made it.
+            call.requests.push((r, unsafe { texts(r) }));
+        }
+    });
+}
+
+/// A call goes into a module.
+pub(crate) fn enter(frame: &Frame, arguments: &[u64; WIDE]) -> Answer<()> {
+    // What the module below has set so far, others see from now on.
+    let published = frame.outer().map_or(Ok(()), |outer| publish(outer, true));
+    let mut requests: Vec<(u64, Texts)> = Vec::new();
+    for r in all(frame) {
+        if requests.iter().all(|(known, _)| *known != r) {
+            // SAFETY: it is a request of the core's.
+            requests.push((r, unsafe { texts(r) }));
+        }
+    }
+    let call = Call {
+        frame,
+        arguments: *arguments,
+        requests,
+        granted: Vec::new(),
+        copies: Vec::new(),
+    };
+    CALLS.with_borrow_mut(|calls| calls.push(call));
+    published
+}
+
+/// A call comes out of a module.
+pub(crate) fn leave(frame: &Frame) -> Answer<()> {
+    let published = publish(frame, true);
+    let call = CALLS.with_borrow_mut(|calls| match calls.last() {
+        Some(call) if std::ptr::eq(call.frame, frame) => calls.pop(),
+        _ => None,
+    });
+    if let Some(call) = call {
+        for (_, copy) in call.copies {
+            frame.walled.unpiece(copy);
+        }
+        if !call.granted.is_empty() {
+            Granted::end_all(call.granted);
+        }
+    }
+    published
+}
+
+/// What the module has put into requests since: its own strings become the request's, and it must be able to read others. The
+/// core reads these fields, so they are looked at whenever the module calls the host, too. It may go on to write its own strings
+/// then, so these are copied when the call ends, or another module is called.
+pub(crate) fn publish(frame: &Frame, is_over: bool) -> Answer<()> {
+    let known = CALLS.with_borrow_mut(|calls| {
+        let call = calls.last_mut();
+        let call = call.filter(|call| std::ptr::eq(call.frame, frame));
+        call.map_or(Vec::new(), |call| std::mem::take(&mut call.requests))
+    });
+    if known.is_empty() {
+        return Ok(());
+    }
+    let mut refused = Ok(());
+    // Parts of requests may have gone.
+    let here: Vec<u64> = all(frame).collect();
+    let known = known.into_iter().filter(|(r, _)| here.contains(r));
+    let known: Vec<(u64, Texts)> = known
+        .map(|(r, mut texts)| {
+            let looked = publish_one(frame, r, &mut texts, is_over);
+            refused = std::mem::replace(&mut refused, Ok(())).and(looked);
+            (r, texts)
+        })
+        .collect();
+    CALLS.with_borrow_mut(|calls| {
+        if let Some(call) = calls
+            .last_mut()
+            .filter(|call| std::ptr::eq(call.frame, frame))
+        {
+            call.requests = known;
+        }
+    });
+    refused
+}
+
+pub(super) fn publish_one(frame: &Frame, r: u64, texts: &mut Texts, is_over: bool) -> Answer<()> {
+    let mut refused = Ok(());
+    for (text, field) in texts.iter_mut().zip(fields()) {
+        // SAFETY: the request is the core's, and lives until its call ends.
+        let now = unsafe { read(r + field) };
+        if now == *text {
+            continue;
+        }
+        // The module may not write there: a function of the host has, which has looked at what it was given.
+        if frame.walled.reads && !OF_REQUEST.has(field) && !frame.walled.writes(now, 1) {
+            *text = now;
+            continue;
+        }
+        let made = match now {
+            0 => Ok(None),
+            now => published(frame, r, field, now, is_over),
+        };
+        // SAFETY: the field is the request's; it gets what was made in its pool, or what it had.
+        let set = |word: u64| unsafe { ((r + field) as *mut u64).write(word) };
+        match made {
+            Ok(_) if !is_over => {}
+            Ok(None) => *text = now,
+            Ok(Some(made)) => {
+                set(made);
+                *text = made;
+            }
+            Err(why) => {
+                set(*text);
+                let what = layout::field_at("request_rec", field).unwrap_or("request_rec");
+                refused = refused.and(Err(format!("`{what}`: {why}")));
+            }
+        }
+    }
+    refused
+}
+
+/// What a request gets in the place of a module's own string or array of strings.
+pub(super) fn published(
+    frame: &Frame,
+    r: u64,
+    field: u64,
+    at: u64,
+    is_over: bool,
+) -> Answer<Option<u64>> {
+    let walled = frame.walled;
+    // SAFETY: the request is the core's.
+    let pool = unsafe { read(r + layout::R_POOL) };
+    if field != LANGUAGES {
+        let text = copied::text_of(walled, at)?;
+        // SAFETY: the request's thread takes memory of its pool.
+        return Ok((is_over && walled.writes(at, 1)).then(|| unsafe { keep(pool, &text) }));
+    }
+    if !walled.writes(at, ARRAY) {
+        walled.must_read(at, ARRAY)?;
+        return Ok(None);
+    }
+    names(frame, pool, at, is_over).map(Some)
+}
+
+/// Words of a module, of which this need not be the newest call.
+pub(super) fn words<const N: usize>(walled: &'static Walled, from: u64) -> Answer<[u64; N]> {
+    let mut words = [0u64; N];
+    walled.must_read(from, 8 * N as u64)?;
+    // SAFETY: the module may read there, and there is room.
+    match unsafe { mullion_word_runtime::copy_at(from as usize, words.as_mut_ptr().cast(), 8 * N) }
+    {
+        bytes if bytes == 8 * N => Ok(words),
+        _ => Err(format!("{from:#x} cannot be read")),
+    }
+}
+
+/// A copy of an array of strings in a pool.
+pub(super) fn names(frame: &Frame, pool: u64, at: u64, is_kept: bool) -> Answer<u64> {
+    let walled = frame.walled;
+    let head: [u64; 4] = words(walled, at)?;
+    let count = head[1] >> 32;
+    if count > 1024 || head[1] as u32 != 8 {
+        return Err("is no array of strings".to_owned());
+    }
+    let mut made = Vec::new();
+    for n in 0..count {
+        let [text] = words(walled, head[3] + 8 * n)?;
+        let text = copied::text_of(walled, text)?;
+        if is_kept {
+            // SAFETY: the pool is the request's or the table's, with which this thread works.
+            made.push(unsafe { keep(pool, &text) });
+        }
+    }
+    if !is_kept {
+        return Ok(0);
+    }
+    // SAFETY: as above; an array has a head and its elements.
+    unsafe {
+        let array = apr::apr_palloc(pool, ARRAY + 8 * count.max(1));
+        let elements = array + ARRAY;
+        (array as *mut [u64; 4]).write([pool, count << 32 | 8, count, elements]);
+        for (n, text) in (0..).zip(made) {
+            ((elements + 8 * n) as *mut u64).write(text);
+        }
+        Ok(array)
+    }
+}
+
+/// A copy of a string in a pool.
+///
+/// # Safety
+/// The pool lives, and is this thread's.
+pub(super) unsafe fn keep(pool: u64, text: &[u8]) -> u64 {
+    // SAFETY: by the caller; there is room for the zero.
+    unsafe {
+        let at = apr::apr_palloc(pool, text.len() as u64 + 1);
+        (at as *mut u8).copy_from_nonoverlapping(text.as_ptr(), text.len());
+        ((at as *mut u8).add(text.len())).write(0);
+        at
+    }
+}
+
+/// What stands in a table for an array of strings that a module has put there by this name: copies of both in the table's pool.
+pub(crate) fn array(frame: &Frame, name: &str, arguments: &[u64]) -> Answer<Option<(u64, u64)>> {
+    let [table, key, value, ..] = *arguments else {
+        return Ok(None);
+    };
+    if name != "apr_table_setn" || value == 0 || !crate::call::has(frame, Kind::Table, table) {
+        return Ok(None);
+    }
+    // mod_mime and mod_negotiation.
+    let key = copied::text_of(frame.walled, key)?;
+    if key != b"ap-mime-exceptions-list" {
+        return Ok(None);
+    }
+    // SAFETY: the table is one that the module may pass, and begins with its pool.
+    let pool = unsafe { read(table) };
+    let value = names(frame, pool, value, true)?;
+    // SAFETY: the pool is the table's, with which this thread works.
+    Ok(Some((unsafe { keep(pool, &key) }, value)))
+}
+
+/// The function that copies what it puts into a table, for one that does not: others read what a module puts there.
+pub(crate) fn copies(name: &str) -> Option<&'static str> {
+    match name {
+        "apr_table_setn" => Some("apr_table_set"),
+        "apr_table_addn" => Some("apr_table_add"),
+        "apr_table_mergen" => Some("apr_table_merge"),
+        _ => None,
+    }
+}
