@@ -120,7 +120,10 @@ mod tests {
     fn is_other(word: &str) -> bool {
         let number =
             |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'!".contains(c));
-        ["cmd", "flush", "str", "text", "null", "stopped", "ob"].contains(&word)
+        [
+            "cmd", "ctx", "flush", "name", "str", "text", "null", "stopped", "ob",
+        ]
+        .contains(&word)
             || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-', '#', '@'])
             || word.strip_prefix('w').is_some_and(number)
             || word.strip_prefix('\'').is_some_and(is_read)

@@ -128,7 +128,7 @@ pub(crate) fn what_is_not_a_modules_is_not_read(place: &Place) {
     }
 }
 
-/// Numbers of `reading.rs`, with how C has them.
+/// Numbers of `reading/structures.rs`, with how C has them.
 const NUMBERS: [(&str, &[&str]); 15] = [
     ("SERVER", &["sizeof(server_rec)"]),
     (
@@ -165,7 +165,7 @@ const NUMBERS: [(&str, &[&str]); 15] = [
 
 /// The numbers by which the wall grants reads are those of the headers.
 pub(crate) fn structures_are_as_large_as_the_headers_have_them(place: &Place) {
-    let text = include_str!("../../src/reading.rs");
+    let text = include_str!("../../src/reading/structures.rs");
     let mut source = String::from("#include <stdio.h>\n#include <stddef.h>\n");
     for header in ["httpd", "http_config", "http_core", "util_filter"] {
         writeln!(source, "#include \"{header}.h\"").expect("a string");
@@ -175,7 +175,7 @@ pub(crate) fn structures_are_as_large_as_the_headers_have_them(place: &Place) {
     for (name, all) in NUMBERS {
         let line = text
             .lines()
-            .find(|line| line.starts_with(&format!("const {name}: ")));
+            .find(|line| line.starts_with(&format!("pub(super) const {name}: ")));
         let (_, numbers) = line.expect(name).split_once(" = ").expect(name);
         for number in numbers.split(|c: char| !c.is_ascii_digit()) {
             if !number.is_empty() {
