@@ -29,7 +29,7 @@ extern "C" fn imported(place: usize, few: &[u64; 6]) -> u64 {
         match &row.simple {
             Some(params) => {
                 begin(frame, row)?;
-                let mut arguments = few.clone();
+                let mut arguments = *few;
                 let real = real_of(frame, row, &mut arguments)?;
                 simple(frame, (row.name, params), real, &mut arguments)
             }

@@ -175,7 +175,11 @@ pub(crate) fn is_own_one(
     arguments: &[u64; WIDE],
 ) -> bool {
     let record = match params.first() {
-        Some(Param::Text { .. }) => record_of(function, arguments[0]),
+        Some(Param::Text { .. }) => match record_of(function, arguments[0]) {
+            // There is no such filter, and none is added.
+            0 => return true,
+            record => record,
+        },
         // It was looked at: the core has made it.
         Some(Param::Object {
             kind: Kind::FilterRecord | Kind::InputRecord,

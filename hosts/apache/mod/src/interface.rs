@@ -654,7 +654,7 @@ pub(crate) fn table() -> &'static Table {
                 is_hook: name.starts_with("ap_hook_")
                     || name.starts_with("ap_register_")
                     || name.starts_with("proxy_hook_")
-                    || BEFORE_SERVING.contains(&name),
+                    || BEFORE_SERVING.contains(name),
             });
         }
         table

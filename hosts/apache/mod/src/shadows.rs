@@ -195,9 +195,9 @@ fn is_for_a_body(r: u64) -> bool {
 pub(crate) extern "C" fn ap_getline(to: u64, bytes: u64, r: u64, flags: u64) -> u64 {
     const ERROR: u64 = u32::MAX as u64;
     crate::call::mediate(|frame| {
-        if !has(frame, Kind::Request, r) {
+        let Some(r) = frame.walled.shadow(frame, r)? else {
             return Err(format!("ap_getline: {r:#x} is no request of the module"));
-        }
+        };
         let bytes = u64::from(bytes as u32);
         if i32::try_from(bytes).map_or(true, |bytes| bytes < 1) {
             return Err("ap_getline: a line without a place for it".to_owned());
