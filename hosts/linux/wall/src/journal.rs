@@ -85,6 +85,40 @@ impl Thing {
             _ => None,
         }
     }
+
+    /// Whether the kernel finds the module by it.
+    fn is_registered(self) -> bool {
+        match self {
+            Thing::FileSystem
+            | Thing::Shash
+            | Thing::Shashes
+            | Thing::Algorithm
+            | Thing::Algorithms
+            | Thing::Link
+            | Thing::Major => true,
+            Thing::Buffer
+            | Thing::BufferLock
+            | Thing::Page
+            | Thing::PageLock
+            | Thing::Inode
+            | Thing::Cache
+            | Thing::Mutex
+            | Thing::Semaphore
+            | Thing::Readers
+            | Thing::Dentry
+            | Thing::Mount
+            | Thing::Queue
+            | Thing::PerCpu
+            | Thing::Device
+            | Thing::Net
+            | Thing::Counts
+            | Thing::Networks
+            | Thing::Disk
+            | Thing::Pages
+            | Thing::PageFaults
+            | Thing::BottomHalves => false,
+        }
+    }
 }
 
 /// How it is given back for a module that does not run any more: by which function, and, if the task whose call is ended
@@ -326,12 +360,24 @@ pub(crate) fn at_once(domain: &Domain, interrupts_on: impl FnOnce()) {
 
 /// In a task that may sleep, when the module does not run any more. How many things were given back.
 pub(crate) fn give_back(domain: &Domain) -> usize {
+    give_back_those(domain, |_| true)
+}
+
+/// The same of what the kernel finds a module by, for one that was not ended. References that it has left may lead to what is gone:
+/// the kernel has ended a mount whose inodes it had, say.
+pub(crate) fn give_back_registered(domain: &Domain) -> usize {
+    give_back_those(domain, Thing::is_registered)
+}
+
+fn give_back_those(domain: &Domain, is_meant: impl Fn(Thing) -> bool) -> usize {
     let id = domain.id().get();
     let mut count = 0;
     loop {
         let latest = {
             let mut held = held();
-            let at = held.iter().rposition(|one| one.domain == id);
+            let at = held
+                .iter()
+                .rposition(|one| one.domain == id && is_meant(one.thing));
             at.map(|at| held.remove(at))
         };
         let Some(one) = latest else {

@@ -223,11 +223,17 @@ pub extern "C" fn mullion_linux_unload(domain: c_ulong) -> c_int {
     else {
         return -libc::EINVAL;
     };
-    // What it has left, because its beginning has failed or was ended, or because it does not tidy up: the kernel's structure of it goes
-    // next, and nobody may find a device or an algorithm of its by then.
-    packets::undo(domain);
-    disks::undo(domain);
-    match journal::give_back(&found) {
+    // Its beginning has failed or was ended, or it does not tidy up. The kernel's structure of it goes next, and nobody may find a
+    // device or an algorithm of its by then.
+    let given_back = match found.is_ended() {
+        true => {
+            packets::undo(domain);
+            disks::undo(domain);
+            journal::give_back(&found)
+        }
+        false => journal::give_back_registered(&found),
+    };
+    match given_back {
         0 => {}
         count => wall
             .kernel
