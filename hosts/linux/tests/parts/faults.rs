@@ -46,6 +46,12 @@ pub(crate) fn a_driver_that_is_ended_as_it_begins_leaves_no_disk(
     let caught = trial.caught.as_deref().unwrap_or_default();
     let is_refused = caught.starts_with("Policy");
     assert!(is_refused && trial.walled == End::None, "{trial}");
+    // A beginning that fails, without being ended, leaves an algorithm. The kernel would follow it to memory that is gone.
+    let trial = trial_of(built, machine, folder, ("lzo", 44));
+    assert!(
+        trial.plain != End::None && trial.walled == End::None,
+        "{trial}"
+    );
     // It gives a disk back that is added. Nobody would answer requests for it.
     let trial = trial_of(built, machine, folder, ("brd", 66));
     let caught = trial.caught.as_deref().unwrap_or_default();
@@ -113,7 +119,7 @@ fn trial_of(
 /// Of each module: some that do harm, and some that do none.
 const SEEDS: [[u64; 8]; 5] = [
     [1, 4, 8, 9, 11, 15, 16, 22],
-    [1, 2, 3, 4, 5, 7, 8, 9],
+    [1, 2, 3, 4, 5, 7, 8, 25],
     [1, 2, 3, 4, 5, 7, 8, 9],
     [1, 3, 4, 5, 7, 8, 9, 13],
     [1, 3, 4, 7, 8, 9, 13, 14],
