@@ -274,7 +274,7 @@ impl Slot {
     fn settled(&self, frame: &Frame, result: Answer<u64>) -> Answer<u64> {
         let walled = self.walled;
         let result = match result {
-            // What the call has left behind is the less important reason.
+            // This reason comes before all that the call has left behind.
             _ if walled.domain.is_ended() => Err(walled.tell()),
             Ok(result) => Ok(result),
             Err(why) => {

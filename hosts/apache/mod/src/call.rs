@@ -199,7 +199,7 @@ fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
     c.map(|(_, c)| unsafe { read(c + layout::C_POOL) })
 }
 
-/// What comes before the arguments are looked at.
+/// The first step of a call, in front of the look at its arguments.
 #[inline(always)]
 fn begin(frame: &Frame, row: &Row) -> Answer<()> {
     if row.is_hook {

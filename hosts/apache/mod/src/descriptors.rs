@@ -62,7 +62,7 @@ fn beside(frame: &Frame, at: u64, bytes: u64) -> Answer<[u64; BESIDE / 8]> {
 pub(crate) extern "C" fn sendmsg(socket: u64, message: u64, flags: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        // What is looked at is a copy.
+        // The wall looks at a copy.
         let words: [u64; size_of::<libc::msghdr>() / 8] = copied::words(frame, message)?;
         // SAFETY: the structure has numbers and addresses alone, for which all words stand, and is as large as these words.
         let mut copy = unsafe { words.as_ptr().cast::<libc::msghdr>().read() };

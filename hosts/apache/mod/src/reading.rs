@@ -1,4 +1,4 @@
-//! What a module reads whose loads are checked (protection `read-write`). Its own memory it has already. All else is granted when a
+//! Reads of modules whose loads are checked (protection `read-write`). A module has its own memory already. All else is granted when a
 //! check refuses it: the wall looks whether the call may read there, and until which pool goes.
 //!
 //! ```text
@@ -10,9 +10,9 @@
 //!                             └── anything else                                                     refused
 //! ```
 //!
-//! No rule follows a word that a module may write whose loads are checked ([`Set`]). What a module puts into fields of a request
-//! is looked at when it calls the host, and when its call ends ([`publish`]). Of its own memory it is copied into the request's
-//! pool, and what it may not read itself is refused. Another thread of the module can still change the field behind that.
+//! No rule follows a word that a module may write whose loads are checked ([`Set`]). Strings that a module puts into fields of
+//! a request are looked at when it calls the host, and when its call ends ([`publish`]). Those in its own memory are copied into the
+//! request's pool. One that it may not read itself is refused. Another thread of the module can still change the field behind that.
 
 mod published;
 mod structures;

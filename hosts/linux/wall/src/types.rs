@@ -135,8 +135,8 @@ impl Type {
     }
 }
 
-/// Whether a cache has inodes, by how its name ends: that of one file system does not begin with the module's name. What journals have of
-/// an inode is none, and names with a point are no cache's.
+/// Whether a cache has inodes, by how its name ends: that of one file system does not begin with the module's name. Parts that journals have of
+/// an inode are none, and names with a point are no cache's.
 fn has_inodes(kind: &str) -> bool {
     let is_short = || kind.ends_with("_inode") && !kind.contains('.') && kind != "jbd2_inode";
     kind.ends_with("inode_cache") || is_short()

@@ -1,4 +1,4 @@
-//! What modules whose loads are checked put into fields of requests and into tables. It is looked at when they call the host, and when
+//! Strings and arrays that modules with checked loads put into requests and tables. They are looked at when modules call the host, and when
 //! their calls end.
 
 use super::structures::{ARRAY, LANGUAGES, TEXTS};
@@ -47,7 +47,7 @@ pub(crate) fn made(frame: &Frame, r: u64) {
 
 /// A call goes into a module.
 pub(crate) fn enter(frame: &Frame, arguments: &[u64; WIDE]) -> Answer<()> {
-    // What the module below has set so far, others see from now on.
+    // Others see from now on all that the module below has set so far.
     let published = frame.outer().map_or(Ok(()), |outer| publish(outer, true));
     let mut requests: Vec<(u64, Texts)> = Vec::new();
     for r in all(frame) {
@@ -236,7 +236,7 @@ pub(super) unsafe fn keep(pool: u64, text: &[u8]) -> u64 {
     }
 }
 
-/// What stands in a table for an array of strings that a module has put there by this name: copies of both in the table's pool.
+/// The stand-ins for an array of strings that a module has put into a table by this name: copies of both in the table's pool.
 pub(crate) fn array(frame: &Frame, name: &str, arguments: &[u64]) -> Answer<Option<(u64, u64)>> {
     let [table, key, value, ..] = *arguments else {
         return Ok(None);

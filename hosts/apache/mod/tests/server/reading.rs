@@ -88,7 +88,7 @@ pub(crate) fn what_is_not_a_modules_is_not_read(place: &Place) {
     for (attack, words) in all.filter(|(attack, _)| attack.starts_with(&wanted)) {
         let from = server.log().len();
         let answer = running::get(server.port, &format!("/spy/{attack}"), &[]);
-        // What is in the field is found when the module calls the core. Its answer is then not an error in all cases.
+        // The word in the field is found when the module calls the core. Its answer is then not an error in all cases.
         let is_late = attack.starts_with("field");
         let new = || server.log()[from..].to_owned();
         let said = match is_late {
