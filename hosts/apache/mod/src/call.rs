@@ -199,6 +199,73 @@ fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
     c.map(|(_, c)| unsafe { read(c + layout::C_POOL) })
 }
 
+/// The pool with which goes what a call makes: the call's own, or that of an object which it is made from, if this one goes first.
+/// None: it stays.
+///
+/// # Errors
+/// Neither of two pools is below the other.
+fn home_of_made(
+    frame: &Frame,
+    params: &[Param],
+    arguments: &[u64; WIDE],
+) -> Answer<Option<u64>> {
+    let mut home = pool_of(params, arguments).unwrap_or(0);
+    for (param, at) in params.iter().zip(arguments) {
+        if let Param::Object { .. } = param
+            && *at != 0
+            && let Some(from) = frame.walled.home_of(*at)
+        {
+            let first = crate::pools::first_to_go(home, from);
+            home = first.ok_or_else(|| {
+                format!("{at:#x} goes with another pool than what would be made of it")
+            })?;
+        }
+    }
+    Ok(Some(home).filter(|home| *home != 0))
+}
+
+/// Whose buckets need no pool: APR copies the bytes when the pool goes.
+const COPIES_BYTES: &str = "apr_bucket_pool_create";
+
+/// The pool with which goes what a fresh bucket works with: its file, or what is in its pool.
+fn with_bucket(
+    frame: &Frame,
+    name: &str,
+    params: &[Param],
+    arguments: &[u64; WIDE],
+) -> Answer<u64> {
+    let mut home = 0;
+    for (param, at) in params.iter().zip(arguments) {
+        let from = match param {
+            Param::Pool if name == COPIES_BYTES => 0,
+            Param::Pool => *at,
+            Param::Object {
+                kind: Kind::File, ..
+            } => frame.walled.home_of(*at).unwrap_or(0),
+            _ => 0,
+        };
+        let first = crate::pools::first_to_go(home, from);
+        home = first.ok_or_else(|| format!("{at:#x} goes with another pool than the other arguments"))?;
+    }
+    Ok(home)
+}
+
+/// The connection to a database that a result is part of.
+fn whole_of(frame: &Frame, params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
+    let mut all = params.iter().zip(arguments);
+    all.find_map(|(param, at)| match param {
+        Param::Object {
+            kind: Kind::DbHandle,
+            ..
+        } => Some(*at),
+        Param::Object {
+            kind: Kind::Results,
+            ..
+        } => frame.walled.whole_of(*at),
+        _ => None,
+    })
+}
+
 /// The first step of a call, in front of the look at its arguments.
 #[inline(always)]
 fn begin(frame: &Frame, row: &Row) -> Answer<()> {
@@ -398,7 +465,7 @@ fn looked_at(
     arguments: &mut [u64; WIDE],
 ) -> Answer<u64> {
     let walled = frame.walled;
-    let mut passing = Passing::new(frame);
+    let mut passing = Passing::to(frame, name);
     // A count that says how much is written: which argument has it, its value, how many bytes it is, and where the module's is.
     let mut counted = None::<(usize, u64, u64, u64)>;
     let outs = &mut Outs::new();
@@ -406,6 +473,8 @@ fn looked_at(
         let taken = outs.take_over(frame, params, arguments);
         taken.map_err(|what| with_name(name, &what))?;
     }
+    // An object that the function ends, when all else has been looked at.
+    let mut ended = None::<(usize, Kind)>;
     // A word that the function moves on, and where the module's is.
     let mut moved = None::<(usize, Box<u64>, u64)>;
     // What the function reads twice, no thread of the module changes meanwhile.
@@ -492,6 +561,7 @@ fn looked_at(
                     None => return lacks(name, at, value, "way to flush"),
                 }
             }
+            Param::Ended(kind) => ended = Some((at, kind)),
             Param::Object { .. } | Param::Read { .. } => {
                 arguments[at] = look(frame, name, at, param, arguments, Some(outs))?;
             }
@@ -592,6 +662,12 @@ fn looked_at(
             }
         }
     }
+    if let Some((at, kind)) = ended {
+        let taken = walled.take_object(arguments[at], kind);
+        if !taken.map_err(|what| with_place(name, at, &what))? {
+            return Ok(0);
+        }
+    }
     // What is looked at is what is passed on: another thread of the module may change its own word meanwhile.
     if let Some((at, text, _)) = &mut moved {
         arguments[*at] = &raw mut **text as u64;
@@ -647,9 +723,15 @@ fn looked_at(
             let lasts = match kind {
                 // A socket's own one, which may go with the socket: it is the module's to pass in this request alone.
                 Kind::Address => pool().or_else(|| frame.any_home()),
-                _ => pool(),
+                _ => home_of_made(frame, params, arguments)
+                    .map_err(|what| with_name(name, &what))?,
             };
             walled.know(frame, lasts, made, kind)?;
+            if let Kind::Statement | Kind::Results | Kind::DbRow = kind
+                && let Some(whole) = whole_of(frame, params, arguments)
+            {
+                walled.know_part(made, whole);
+            }
             if kind == Kind::Address
                 && let Some(pool) = pool()
             {
@@ -665,13 +747,18 @@ fn looked_at(
             crate::reading::copy(frame, 0, result, outs.word(count).unwrap_or(0))
         }
         Result_::Plain | Result_::Null | Result_::Bytes(_) => Ok(result),
-        Result_::Object(Kind::Bucket) => passing.made(result),
-        Result_::Object(Kind::Brigade) => {
-            let home = pool().or_else(|| frame.home());
-            passing.made_brigade(home.ok_or("no pool for a brigade")?, result)
+        Result_::Object(Kind::Bucket) => {
+            let with = with_bucket(frame, name, params, arguments);
+            passing.made_of(result, with.map_err(|what| with_name(name, &what))?)
         }
+        Result_::Object(Kind::Brigade) => passing.made_brigade(result),
         Result_::Object(kind) => {
-            walled.know(frame, pool(), result, kind)?;
+            let home = home_of_made(frame, params, arguments);
+            let home = home.map_err(|what| with_name(name, &what))?;
+            walled.know(frame, home, result, kind)?;
+            if kind == Kind::Allocator && result != 0 {
+                walled.begin_allocator(result);
+            }
             // SAFETY: the core has just made it.
             let is_own =
                 kind == Kind::Filter && result != 0 && unsafe { filters::is_own(walled, result) };

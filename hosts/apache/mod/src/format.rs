@@ -525,7 +525,11 @@ fn database(
     unsafe {
         match selects {
             true => {
-                walled.know(frame, Some(pool), results, Kind::Results)?;
+                let home = walled.home_of(handle).unwrap_or(0);
+                let home = crate::pools::first_to_go(pool, home)
+                    .ok_or("a result in a pool that the connection has nothing to do with")?;
+                walled.know(frame, Some(home), results, Kind::Results)?;
+                walled.know_part(results, handle);
                 (to as *mut u64).write(results);
             }
             false => (to as *mut u32).write(results as u32),

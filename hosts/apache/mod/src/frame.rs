@@ -184,6 +184,13 @@ impl Frame {
         Ok(())
     }
 
+    /// Works with a lasting thing beside other threads, until the call of the host returns. No thread ends it meanwhile.
+    pub(crate) fn share_turn(&self, at: u64) -> Result<(), String> {
+        turns::share(at)?;
+        self.keep(Held::Turn(at));
+        Ok(())
+    }
+
     /// The call has taken what it needs of lasting things. What it has looked at stays until it returns.
     pub(crate) fn end_turns(&self) {
         let all = self.held.borrow_mut().take();

@@ -114,7 +114,7 @@ pub(crate) extern "C" fn ap_parse_form_data(
                 let passing = Passing::new(frame);
                 for at in 0..count {
                     let [name, value] = ((elements + 16 * at) as *const [u64; 2]).read();
-                    let value = passing.made_brigade(pool, value)?;
+                    let value = passing.made_brigade(value)?;
                     ((room + 16 * at) as *mut [u64; 2]).write([name, value]);
                 }
             }

@@ -29,6 +29,8 @@ pub(crate) enum Param {
         kind: Kind,
         null: bool,
     },
+    /// One that the function ends: the module has it no more ([`crate::walled::Walled::take_object`]).
+    Ended(Kind),
     /// The host writes so many bytes: to a place of ours until it returns (`outs.rs`), or `here`, in the module's.
     Out {
         bytes: u64,
@@ -129,6 +131,7 @@ impl Param {
             | Param::Connection { .. }
             | Param::Server { .. }
             | Param::Command
+            | Param::Ended(_)
             | Param::Out { .. }
             | Param::OutBy { .. }
             | Param::OutAt(..)
@@ -159,6 +162,7 @@ impl Param {
             | Param::Server { .. }
             | Param::Command
             | Param::Object { .. }
+            | Param::Ended(_)
             | Param::Out { .. }
             | Param::OutBy { .. }
             | Param::OutAt(..)
@@ -552,6 +556,7 @@ pub(crate) fn param(word: &str) -> Param {
         Some(b'r') => Param::Request { null },
         Some(b'c') => Param::Connection { null },
         Some(b's') => Param::Server { null },
+        Some(_) if word.ends_with('-') => Param::Ended(kind_of(word)),
         Some(_) => Param::Object {
             kind: kind_of(word),
             null,

@@ -10,8 +10,8 @@ use crate::apr;
 use crate::call::mediate;
 use crate::caught::caught;
 use crate::frame::{Frame, Root};
-use crate::layout::read;
-use crate::rings::{BUCKET, DATA, FREE, LENGTH, START, TYPE, link, write};
+use crate::layout::{self, read};
+use crate::rings::{BUCKET, DATA, FREE, LENGTH, LIST, START, TYPE, link, write};
 use crate::slots;
 use crate::walled::{Answer, Walled, lock};
 use mullion_word_table::Access;
@@ -20,7 +20,6 @@ use std::sync::OnceLock;
 /// So many buckets of its own a module may pass or add in one call.
 pub(crate) const MOST: usize = 64;
 
-const LIST: u64 = 56;
 /// Of a type: its function that reads.
 const READ: u64 = 24;
 /// What a bucket's length is before it is read.
@@ -63,9 +62,10 @@ struct Own {
     kind: u64,
     read: u64,
     data: u64,
-    /// The request that the module was called for, and the pool that goes with.
+    /// The request that the module was called for, the pool that it goes with, and which of all that had this address.
     r: u64,
     home: u64,
+    number: u64,
 }
 
 /// A bucket that is being read: its copy, and what the module has made of it.
@@ -109,16 +109,21 @@ pub(crate) fn adopt(walled: &'static Walled, frame: &Frame, at: u64) -> Answer<u
     if !walled.is_gate(function) || !frame.has_allocator(list) {
         return Err(wrong());
     }
+    let r = frame.requests().next();
+    let r = r.ok_or("a bucket without a request")?;
+    // SAFETY: it is a request of this call.
+    let home = unsafe { read(r + layout::R_POOL) };
+    walled.pool(frame, home)?;
     let own = Own {
         walled,
         kind,
         read: function,
         data,
-        r: frame
-            .requests()
-            .next()
+        r,
+        home,
+        number: walled
+            .number_of(home)
             .ok_or("a bucket without a request")?,
-        home: frame.home().ok_or("a bucket without a request")?,
     };
     static FREES: OnceLock<Option<usize>> = OnceLock::new();
     let free = *FREES.get_or_init(|| apr::symbol("apr_bucket_free"));
@@ -141,7 +146,9 @@ extern "C" fn read_own(real: u64, text: u64, length: u64, block: u64) -> i32 {
     // SAFETY: the core calls a bucket's own type's function, so its data is what `adopt` has made.
     let own = unsafe { &*(read(real + DATA) as *const Own) };
     let walled = own.walled;
-    if walled.domain.is_ended() && !walled.revive() {
+    // A bucket may be older than the request that is served now.
+    let is_here = walled.number_of(own.home) == Some(own.number);
+    if !is_here || walled.domain.is_ended() && !walled.revive() {
         return GENERAL;
     }
     let given = |roots: &mut [Root; 6]| roots[0] = Root::Request(own.r);

@@ -58,6 +58,15 @@ fn end(name: &'static str, kind: Kind, at: u64) -> u64 {
     })
 }
 
+/// The lock goes with its pool: another call may be about to take it.
+fn destroy(name: &'static str, kind: Kind, at: u64) -> u64 {
+    mediate(|frame| {
+        let taken = frame.walled.take_object(at, kind);
+        taken.map_err(|what| format!("{name}: {what}"))?;
+        Ok(0)
+    })
+}
+
 macro_rules! functions {
     ($($name:ident = $way:ident, $kind:ident;)*) => {
         $(pub(crate) extern "C" fn $name(lock: u64) -> u64 {
@@ -70,11 +79,11 @@ functions! {
     apr_thread_mutex_lock = begin, Lock;
     apr_thread_mutex_trylock = begin, Lock;
     apr_thread_mutex_unlock = end, Lock;
-    apr_thread_mutex_destroy = end, Lock;
+    apr_thread_mutex_destroy = destroy, Lock;
     apr_global_mutex_lock = begin, GlobalLock;
     apr_global_mutex_trylock = begin, GlobalLock;
     apr_global_mutex_unlock = end, GlobalLock;
-    apr_global_mutex_destroy = end, GlobalLock;
+    apr_global_mutex_destroy = destroy, GlobalLock;
 }
 
 impl Walled {

@@ -5,16 +5,27 @@
 pub(crate) enum Sharing {
     /// One thread: APR does not lock it.
     One,
-    /// One thread if it has a buffer that APR does not lock, and else any.
+    /// One thread if it has a buffer that APR does not lock; else any, but no other one while it is closed.
     Buffered,
-    /// Several threads: it has a lock, the kernel locks it, or it is only read once it is made.
+    /// Several threads: it has a lock, the kernel locks it, or it is only read once it is made. No thread ends it.
     Many,
+    /// Several threads, but no other one while it is closed.
+    Closed,
 }
 
-/// Each row is a kind: its letter, who may work with it, and what messages call it. A kind without one of these is no Rust.
+/// How long an object is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// As long as the memory of its pool.
+    Stays,
+    /// What it leads to goes in front of that, by a cleanup of its pool. Cleanups of modules may run behind it.
+    Ends,
+}
+
+/// Each row is a kind: its letter, who may work with it, how long it is good, and what messages call it. A kind without one of these is no Rust.
 /// Rows without a letter are the wall's own: no file can name them.
 macro_rules! kinds {
-    ($($kind:ident $(= $letter:literal)?, $sharing:ident, $name:literal;)*) => {
+    ($($kind:ident $(= $letter:literal)?, $sharing:ident, $life:ident, $name:literal;)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Kind { $($kind),* }
 
@@ -35,6 +46,13 @@ macro_rules! kinds {
                 }
             }
 
+            #[inline]
+            pub(crate) const fn life(self) -> Life {
+                match self {
+                    $(Kind::$kind => Life::$life,)*
+                }
+            }
+
             /// What messages call it.
             pub(crate) const fn name(self) -> &'static str {
                 match self {
@@ -46,70 +64,70 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Pool = b'p', Many, "pool";
-    Request = b'r', Many, "request";
-    Connection = b'c', Many, "connection";
-    Server = b's', Many, "server";
-    Table = b't', One, "table";
-    Hash = b'g', One, "hash";
-    ReadHash = b'G', One, "hash";
-    Expression = b'e', Many, "expression";
-    Regex = b'x', Many, "regular expression";
-    Pattern = b'T', Many, "pattern";
-    Replacement = b'3', Many, "regular expression with a replacement";
-    Filter = b'f', Many, "filter";
-    AnyFilter = b'F', Many, "filter";
-    RemovableFilter = b'D', Many, "filter";
-    FilterRecord = b'R', Many, "filter record";
-    InputRecord = b'q', Many, "record of an input filter";
-    Brigade = b'b', One, "brigade";
-    Bucket = b'k', One, "bucket";
-    Allocator = b'A', One, "allocator of buckets";
-    File = b'i', Buffered, "file";
-    Folder = b'd', One, "folder";
-    Mapping = b'Z', Many, "mapped file";
-    Stream = b'9', Many, "stream of the C library";
-    ConfigFile = b'C', One, "file of configuration";
-    OwnLines = b'(', One, "file of configuration of the module's own";
-    CoreLines = b'0', One, "file of configuration of the core's";
-    Vector = b'v', Many, "vector of configurations";
-    Lock = b'm', Many, "lock";
-    GlobalLock = b'M', Many, "lock";
-    Address = b'a', Many, "address";
-    Network = b'n', Many, "network";
-    Socket = b'S', Many, "socket";
-    Pollset = b'u', Many, "set of descriptors";
-    Translation = b'j', One, "translation of characters";
-    Dbm = b'J', One, "file of keys and values";
-    DbDriver = b'V', Many, "driver of databases";
-    DbHandle = b'H', One, "connection to a database";
-    Statement = b'Q', One, "prepared statement";
-    Results = b'O', One, "result of a database";
-    DbRow = b'W', One, "row of a database";
-    List = b'L', Many, "list of resources";
-    ProcessAttributes = b'N', One, "description of a process";
-    Segment = b'h', Many, "segment of shared memory";
-    RedisClient = b'1', Many, "store";
-    RedisServer = b'2', Many, "server of a store";
-    MemcacheServer = b'4', Many, "server of a store";
-    MemcacheClient = b'5', Many, "store";
-    Cryptography = b'U', Many, "driver of ciphers";
-    CryptoDriver = b'Y', Many, "driver of ciphers";
-    Key = b'K', One, "key";
-    Cipher = b'E', One, "cipher";
-    Encoder = b'B', One, "encoder";
-    Directory = b'I', Many, "connection to a directory";
-    Element = b'8', Many, "element of pages";
-    Tunnel = b'6', Many, "tunnel";
-    Watchdog = b'7', Many, "watchdog";
-    Score = b'z', Many, "place in the scoreboard";
-    PipedLog = b'P', Many, "piped log";
-    Thing = b'o', Many, "object of another module";
-    Backend = b'X', Many, "connection to a backend";
-    Stand, Many, "filter that stands for another";
-    OfRequest, Many, "pool of a part of a request";
-    Going, Many, "pool that ends";
-    Unknown, One, "object of a kind";
+    Pool = b'p', Many, Stays, "pool";
+    Request = b'r', Many, Stays, "request";
+    Connection = b'c', Many, Stays, "connection";
+    Server = b's', Many, Stays, "server";
+    Table = b't', One, Stays, "table";
+    Hash = b'g', One, Stays, "hash";
+    ReadHash = b'G', One, Stays, "hash";
+    Expression = b'e', Many, Stays, "expression";
+    Regex = b'x', Many, Ends, "regular expression";
+    Pattern = b'T', Many, Stays, "pattern";
+    Replacement = b'3', Many, Ends, "regular expression with a replacement";
+    Filter = b'f', Many, Stays, "filter";
+    AnyFilter = b'F', Many, Stays, "filter";
+    RemovableFilter = b'D', Many, Stays, "filter";
+    FilterRecord = b'R', Many, Stays, "filter record";
+    InputRecord = b'q', Many, Stays, "record of an input filter";
+    Brigade = b'b', One, Stays, "brigade";
+    Bucket = b'k', One, Stays, "bucket";
+    Allocator = b'A', One, Ends, "allocator of buckets";
+    File = b'i', Buffered, Stays, "file";
+    Folder = b'd', One, Ends, "folder";
+    Mapping = b'Z', Many, Ends, "mapped file";
+    Stream = b'9', One, Stays, "stream of the C library";
+    ConfigFile = b'C', One, Stays, "file of configuration";
+    OwnLines = b'(', One, Stays, "file of configuration of the module's own";
+    CoreLines = b'0', One, Stays, "file of configuration of the core's";
+    Vector = b'v', Many, Stays, "vector of configurations";
+    Lock = b'm', Many, Ends, "lock";
+    GlobalLock = b'M', Many, Ends, "lock";
+    Address = b'a', Many, Stays, "address";
+    Network = b'n', Many, Stays, "network";
+    Socket = b'S', Closed, Stays, "socket";
+    Pollset = b'u', Many, Ends, "set of descriptors";
+    Translation = b'j', One, Ends, "translation of characters";
+    Dbm = b'J', One, Ends, "file of keys and values";
+    DbDriver = b'V', Many, Stays, "driver of databases";
+    DbHandle = b'H', One, Ends, "connection to a database";
+    Statement = b'Q', One, Ends, "prepared statement";
+    Results = b'O', One, Ends, "result of a database";
+    DbRow = b'W', One, Ends, "row of a database";
+    List = b'L', Many, Ends, "list of resources";
+    ProcessAttributes = b'N', One, Stays, "description of a process";
+    Segment = b'h', Many, Ends, "segment of shared memory";
+    RedisClient = b'1', Many, Ends, "store";
+    RedisServer = b'2', Many, Ends, "server of a store";
+    MemcacheServer = b'4', Many, Ends, "server of a store";
+    MemcacheClient = b'5', Many, Ends, "store";
+    Cryptography = b'U', Many, Ends, "driver of ciphers";
+    CryptoDriver = b'Y', Many, Stays, "driver of ciphers";
+    Key = b'K', One, Ends, "key";
+    Cipher = b'E', One, Ends, "cipher";
+    Encoder = b'B', One, Ends, "encoder";
+    Directory = b'I', Many, Stays, "connection to a directory";
+    Element = b'8', Many, Stays, "element of pages";
+    Tunnel = b'6', Many, Stays, "tunnel";
+    Watchdog = b'7', Many, Stays, "watchdog";
+    Score = b'z', Many, Stays, "place in the scoreboard";
+    PipedLog = b'P', Many, Stays, "piped log";
+    Thing = b'o', Many, Stays, "object of another module";
+    Backend = b'X', Many, Stays, "connection to a backend";
+    Stand, Many, Stays, "filter that stands for another";
+    OfRequest, Many, Stays, "pool of a part of a request";
+    Going, Many, Stays, "pool that ends";
+    Unknown, One, Stays, "object of a kind";
 }
 
 #[cfg(test)]
@@ -151,7 +169,7 @@ mod tests {
             };
             let words = head.split_ascii_whitespace().skip(1);
             for word in words.filter(|word| *word != "=" && *word != "->" && !is_other(word)) {
-                let word = word.trim_start_matches('>').trim_end_matches('?');
+                let word = word.trim_start_matches('>').trim_end_matches(['?', '-']);
                 if word.is_empty() || word.parse::<u64>().is_ok_and(|n| n > 9 || n == 0) {
                     continue;
                 }

@@ -514,7 +514,7 @@ pub(crate) extern "C" fn ap_save_brigade(filter: u64, to: u64, from: u64, pool: 
         let real: extern "C" fn(u64, *mut u64, *mut u64, u64) -> u64 =
             unsafe { std::mem::transmute(real) };
         let status = real(filter, &mut saved, &mut given, pool);
-        let copy = passing.made_brigade(pool, saved)?;
+        let copy = passing.made_brigade(saved)?;
         passing.end()?;
         // SAFETY: the module may write there, as was looked at before anything was read.
         unsafe { (to as *mut u64).write(copy) };

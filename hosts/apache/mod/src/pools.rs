@@ -223,6 +223,17 @@ pub(crate) fn upwards(pool: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(pool).filter(|pool| *pool != 0), parent).take(1024)
 }
 
+/// Which of two pools goes first: the one that is below the other. None stands above 0, which is for ever. None: neither is below
+/// the other.
+pub(crate) fn first_to_go(one: u64, other: u64) -> Option<u64> {
+    let is_below = |pool: u64, above: u64| above == 0 || upwards(pool).any(|at| at == above);
+    match (one, other) {
+        (0, pool) | (pool, 0) => Some(pool),
+        (one, other) if is_below(one, other) => Some(one),
+        (one, other) => is_below(other, one).then_some(other),
+    }
+}
+
 /// Takes a pool from the module, which is about to end it.
 fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
     let walled = frame.walled;

@@ -13,18 +13,20 @@
 use crate::few::Few;
 use crate::frame::Frame;
 use crate::kinds;
-use crate::layout::read;
+use crate::layout::{self, read};
 use crate::places::Places;
+use crate::pools;
 use crate::quick::Map;
 use crate::walled::{Answer, Walled, lock};
 
-/// Distances in a bucket; a brigade has its ring at `RING`, and its allocator at `ALLOCATOR`.
+/// Distances in a bucket; a brigade has its ring at `RING`.
 const PREVIOUS: u64 = 8;
 pub(crate) const TYPE: u64 = 16;
 pub(crate) const LENGTH: u64 = 24;
 pub(crate) const START: u64 = 32;
 pub(crate) const DATA: u64 = 40;
 pub(crate) const FREE: u64 = 48;
+pub(crate) const LIST: u64 = 56;
 pub(crate) const BUCKET: u64 = 64;
 pub(crate) const RING: u64 = 8;
 
@@ -37,6 +39,8 @@ struct Bucket {
     shown: [u64; 4],
     /// In the core's hands.
     is_out: bool,
+    /// Its allocator, file or pool may go before the request does. So the core does not get it to keep.
+    stays: bool,
     /// No two buckets of a module have the same.
     number: u64,
 }
@@ -59,6 +63,8 @@ pub(crate) struct Rings {
     shown: Places<Shown, BUCKET>,
     /// By the core's buckets and brigades.
     copies: Map<u64>,
+    /// Allocators that the module has made. Nearly all modules use those of connections alone.
+    allocators: Vec<u64>,
     /// What goes with a pool: copies.
     homes: Map<Vec<u64>>,
     /// Emptied lists of those, which have room already.
@@ -78,6 +84,8 @@ pub(crate) struct Passing<'f> {
     out: Few<(u64, u64), 4>,
     /// Buckets outside of brigades.
     alone: Few<u64, 1>,
+    /// Whether the function may keep buckets: it is none of APR's, which only work with them.
+    keeps: bool,
 }
 
 /// # Safety
@@ -169,6 +177,15 @@ impl Rings {
         self.homes.entry(pool).or_insert_with(fresh)
     }
 
+    /// Whether the module has made the allocator of a bucket.
+    ///
+    /// # Safety
+    /// It is a bucket of the core's.
+    unsafe fn is_of_own(&self, real: u64) -> bool {
+        // SAFETY: by the caller.
+        !self.allocators.is_empty() && self.allocators.contains(&unsafe { read(real + LIST) })
+    }
+
     fn add(&mut self, home: u64, real: u64, copy: u64) {
         self.copies.insert(real, copy);
         self.at_home(home).push(copy);
@@ -256,6 +273,31 @@ pub(crate) fn destroy_all(left: Vec<u64>) {
 }
 
 impl Walled {
+    /// The module has made an allocator of buckets.
+    pub(crate) fn begin_allocator(&self, list: u64) {
+        lock(&self.rings).allocators.push(list);
+    }
+
+    /// An allocator of the module's is about to go, with its buckets.
+    pub(crate) fn end_allocator(&self, list: u64) {
+        let mut rings = lock(&self.rings);
+        rings.allocators.retain(|one| *one != list);
+        let all: Vec<u64> = rings.homes.values().flatten().copied().collect();
+        let mut left = Vec::new();
+        for copy in all {
+            // SAFETY: what is not destroyed is a bucket of the core's.
+            let is_it = |bucket: &Bucket| unsafe { read(bucket.real + LIST) == list };
+            if rings.bucket(copy).is_some_and(is_it)
+                && let Some(bucket) = rings.remove(copy)
+                && !bucket.is_out
+            {
+                left.push(bucket.real);
+            }
+        }
+        drop(rings);
+        destroy_all(left);
+    }
+
     /// Memory for a copy.
     fn slot(&'static self, rings: &mut Rings) -> Answer<u64> {
         if rings.free.is_empty() {
@@ -280,11 +322,14 @@ impl Walled {
         rings.numbers += 1;
         let number = rings.numbers;
         if rings.bucket(copy).is_none() {
+            // SAFETY: it is a bucket of the core's.
+            let stays = unsafe { rings.is_of_own(real) };
             let fresh = Bucket {
                 real,
                 home,
                 shown: [0; 4],
                 is_out: false,
+                stays,
                 number,
             };
             rings.shown.put(copy, Shown::Bucket(fresh));
@@ -423,6 +468,7 @@ impl Walled {
                 if bucket.is_out {
                     return Err(format!("{at:#x} is in a brigade twice"));
                 }
+                passing.may_pass(at, bucket)?;
                 let next = read(at);
                 Walled::changed(at, bucket)?;
                 bucket.is_out = true;
@@ -474,6 +520,24 @@ impl<'f> Passing<'f> {
             brigades: Few::new(),
             out: Few::new(),
             alone: Few::new(),
+            keeps: true,
+        }
+    }
+
+    /// The same for a function by its name.
+    pub(crate) fn to(frame: &'f Frame, name: &str) -> Passing<'f> {
+        let mut passing = Passing::new(frame);
+        passing.keeps = !name.starts_with("apr_b");
+        passing
+    }
+
+    /// Whether a bucket may be passed.
+    fn may_pass(&self, copy: u64, bucket: &Bucket) -> Answer<()> {
+        match bucket.stays && self.keeps {
+            true => Err(format!(
+                "{copy:#x} is a bucket whose allocator, file or pool may go before the request does"
+            )),
+            false => Ok(()),
         }
     }
 
@@ -504,6 +568,7 @@ impl<'f> Passing<'f> {
             ));
         };
         if !passed {
+            self.may_pass(copy, bucket)?;
             if !(self.frame.has_pool(bucket.home) || walled.knows_pool(bucket.home)) {
                 return Err(format!("{copy:#x} is a bucket of another request"));
             }
@@ -563,6 +628,11 @@ impl<'f> Passing<'f> {
 
     /// The module's copy of what the core has made, or of the end of a brigade.
     pub(crate) fn made(&self, real: u64) -> Answer<u64> {
+        self.made_of(real, 0)
+    }
+
+    /// The same of a bucket that works with what goes with a pool, besides its allocator; 0 is what stays.
+    pub(crate) fn made_of(&self, real: u64, with: u64) -> Answer<u64> {
         let walled = self.frame.walled;
         if real == 0 {
             return Ok(0);
@@ -582,21 +652,47 @@ impl<'f> Passing<'f> {
             // The core has destroyed one that a call around this one has passed to it, and has made another one in its place.
             rings.remove(copy);
         }
-        drop(rings);
-        let home = self.frame.home().ok_or("a bucket without a request")?;
-        walled.pool(self.frame, home)?;
-        rings = lock(&walled.rings);
         // SAFETY: it was just made, and is in no ring.
-        unsafe { link(real, real) };
-        walled.show(&mut rings, home, real)
+        let list = unsafe {
+            link(real, real);
+            match rings.is_of_own(real) {
+                true => read(real + LIST),
+                false => 0,
+            }
+        };
+        drop(rings);
+        let request = self.frame.home().ok_or("a bucket without a request")?;
+        let allocator = walled.home_of(list).unwrap_or(0);
+        let first = pools::first_to_go(request, allocator);
+        let first = first.and_then(|home| pools::first_to_go(home, with));
+        let home = first.filter(|home| walled.pool(self.frame, *home).is_ok());
+        let Some(home) = home else {
+            // SAFETY: it was just made, and nobody else has it.
+            unsafe { destroy(real) };
+            return Err("a bucket of what goes with another request".to_owned());
+        };
+        rings = lock(&walled.rings);
+        let copy = walled.show(&mut rings, home, real)?;
+        if let Some(bucket) = rings.bucket_mut(copy).filter(|_| home != request) {
+            bucket.stays = true;
+        }
+        Ok(copy)
     }
 
-    /// The module's copy of a brigade that the core has made in a pool.
-    pub(crate) fn made_brigade(&self, home: u64, real: u64) -> Answer<u64> {
-        match real {
-            0 => Ok(0),
-            real => self.frame.walled.show_brigade(self.frame, home, real),
+    /// The module's copy of a brigade that the core has made.
+    pub(crate) fn made_brigade(&self, real: u64) -> Answer<u64> {
+        if real == 0 {
+            return Ok(0);
         }
+        // SAFETY: it is a brigade of the core's.
+        let [home, list] = unsafe { [layout::B_POOL, layout::B_ALLOCATOR].map(|at| read(real + at)) };
+        let (walled, frame) = (self.frame.walled, self.frame);
+        // The pool empties the brigade when it goes, with the allocator.
+        let allocator = walled.home_of(list).unwrap_or(0);
+        if pools::first_to_go(home, allocator) != Some(home) {
+            return Err("an allocator that goes before the brigade's pool".to_owned());
+        }
+        walled.show_brigade(frame, home, real)
     }
 }
 
@@ -690,6 +786,7 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
         _ => {}
     }
     let mut passing = Passing::new(frame);
+    passing.keeps = false;
     match of {
         Of::Read => {
             walled.must_write(b, 8)?;

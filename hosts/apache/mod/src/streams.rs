@@ -13,9 +13,8 @@ fn known(frame: &crate::frame::Frame, file: u64) -> Result<(), String> {
 /// It is no file of the module's from then on.
 pub(crate) extern "C" fn fclose(file: u64) -> u64 {
     mediate(|frame| {
-        known(frame, file)?;
-        frame.walled.forget_object(file);
-        // SAFETY: `fopen` has made it, and no call has closed it: it was known until now.
+        frame.walled.take_object(file, Kind::Stream)?;
+        // SAFETY: `fopen` has made it, no call has closed it, and none works with it.
         Ok(unsafe { libc::fclose(file as *mut libc::FILE) } as u64)
     })
 }

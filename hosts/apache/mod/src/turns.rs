@@ -15,6 +15,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 struct Turn {
     /// Of which thing.
     of: u64,
+    /// The thread that has it, or [`ANYBODY`].
     thread: u64,
     /// Calls of the thread that have it, one inside of the other.
     calls: u32,
@@ -23,6 +24,9 @@ struct Turn {
     /// How many of the thread's functions of modules run inside of it.
     inside: u32,
 }
+
+/// Threads have the turn together. Nobody waits for them.
+const ANYBODY: u64 = 0;
 
 impl Turn {
     fn is_short(&self) -> bool {
@@ -118,6 +122,27 @@ pub(crate) fn begin(at: u64, computes: bool) -> Result<(), String> {
     }
 }
 
+/// This thread works with a thing until [`end`], and others may, too. None has the turn for itself meanwhile.
+///
+/// # Errors
+/// Another thread has the turn for itself.
+pub(crate) fn share(at: u64) -> Result<(), String> {
+    let thread = here();
+    let mut turns = turns();
+    match turns.all.iter_mut().find(|turn| turn.of == at) {
+        None => turns.all.push(Turn {
+            of: at,
+            thread: ANYBODY,
+            calls: 1,
+            computes: false,
+            inside: 0,
+        }),
+        Some(turn) if [ANYBODY, thread].contains(&turn.thread) => turn.calls += 1,
+        Some(_) => return Err(format!("{at:#x} is in use by another thread's call")),
+    }
+    Ok(())
+}
+
 /// A call returns that had the turn.
 pub(crate) fn end(at: u64) {
     let mut turns = turns();
@@ -162,7 +187,7 @@ pub(crate) fn fresh() {
 
 #[cfg(test)]
 mod tests {
-    use super::{begin, end, enter, leave, short};
+    use super::{begin, end, enter, leave, share, short};
 
     fn inside<R>(act: impl FnOnce() -> R) -> R {
         enter();
@@ -200,6 +225,28 @@ mod tests {
         });
         assert_eq!(other.join().expect("it ends"), (Ok(()), true));
         end(LOW);
+    }
+
+    #[test]
+    fn nobody_has_a_turn_alone_that_others_share() {
+        const AT: u64 = 0x50;
+        assert_eq!(share(AT), Ok(()));
+        let other = std::thread::spawn(|| {
+            let alone = begin(AT, true);
+            let shared = share(AT);
+            end(AT);
+            (alone.is_err(), shared)
+        });
+        assert_eq!(other.join().expect("it ends"), (true, Ok(())));
+        // The thread itself may have it in two calls, one inside of the other, and ends it in neither.
+        assert!(begin(AT, true).is_err());
+        end(AT);
+        assert_eq!(begin(AT, true), Ok(()));
+        assert_eq!(share(AT), Ok(()));
+        let other = std::thread::spawn(|| share(AT).is_err());
+        assert!(other.join().expect("it ends"));
+        end(AT);
+        end(AT);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::quick::Map;
 use crate::rings;
 use crate::turns;
 use mullion_word_runtime::Granted;
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 /// Pieces of this size and less come from chunks with others. A larger one has a chunk of its own, and is granted for itself.
@@ -32,6 +33,8 @@ pub(super) struct Ledger {
     bytes: u64,
     /// Whether the pool goes with a request or a connection, on which one thread works.
     pub(super) is_bound: bool,
+    /// Pools have their addresses again and again: no two have the same number.
+    number: u64,
     /// Functions of the module's that the pool runs when it goes: their data, they, and our node.
     pub(crate) cleanups: Vec<(u64, u64, u64)>,
     pub(super) objects: Vec<u64>,
@@ -106,6 +109,8 @@ pub(super) struct State {
     pub(super) ledgers: Map<Box<Ledger>>,
     /// Kinds of objects, and the pool that each lives as long as, or 0.
     pub(super) objects: Map<(Kind, u64)>,
+    /// Statements and results, with the connection to a database that each is part of.
+    pub(super) parts: HashMap<u64, u64>,
     arena: Arena,
     /// Large blocks, each granted for itself.
     blocks: Arena,
@@ -117,6 +122,8 @@ pub(super) struct State {
     spare: Vec<Box<Ledger>>,
     /// In all ledgers.
     bytes: u64,
+    /// So many ledgers there were.
+    numbers: u64,
 }
 
 /// What a cleanup of a pool has: of which module.
@@ -199,6 +206,8 @@ impl Walled {
         }
         let mut fresh = state.spare.pop().unwrap_or_default();
         fresh.is_bound = is_bound;
+        state.numbers += 1;
+        fresh.number = state.numbers;
         state.ledgers.insert(pool, fresh);
         let cleanup = Cleanup { walled: self, pool };
         // SAFETY: the pool lives: the core has passed it, or a module has made it. It runs the cleanup before its
@@ -213,6 +222,12 @@ impl Walled {
                 nothing as *const () as usize,
             );
         }
+    }
+
+    /// Which of all pools of this address it is; none if the module has nothing of it.
+    pub(crate) fn number_of(&self, pool: u64) -> Option<u64> {
+        let state = lock(&self.state);
+        state.ledgers.get(&pool).map(|ledger| ledger.number)
     }
 
     /// The block or chunk of a pool that has an address: of which pool, where, and how large.
@@ -321,10 +336,10 @@ impl Walled {
                 .get(object)
                 .is_some_and(|(_, home)| *home == pool)
             {
-                state.objects.remove(object);
+                state.remove(*object);
             }
         }
-        let is_made = state.objects.remove(&pool).is_some();
+        let is_made = state.remove(pool);
         let granted = std::mem::take(&mut ledger.granted);
         ledger.clear();
         if state.spare.len() < SPARE {

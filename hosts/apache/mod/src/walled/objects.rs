@@ -2,18 +2,76 @@
 
 use super::ledger::State;
 use super::{Answer, Walled, lock};
+use crate::apr;
 use crate::deeds;
 use crate::frame::{self, Frame};
-use crate::object::{Kind, Sharing};
+use crate::object::{Kind, Life, Sharing};
 use crate::pools;
 use std::sync::MutexGuard;
 
-/// Whether two threads must not have APR or a library work with an object.
-fn is_for_one(kind: Kind, object: u64) -> bool {
-    match kind.sharing() {
-        Sharing::One => true,
-        Sharing::Buffered => crate::own::is_buffered(object),
-        Sharing::Many => false,
+/// Who else may have APR or a library work with an object while a call does.
+#[derive(Clone, Copy, PartialEq)]
+enum Use {
+    /// No other thread.
+    Alone,
+    /// Other threads that do not end it.
+    Shared,
+    Free,
+}
+
+impl Use {
+    fn of(kind: Kind, object: u64) -> Use {
+        match kind.sharing() {
+            Sharing::One => Use::Alone,
+            Sharing::Buffered if crate::own::is_buffered(object) => Use::Alone,
+            Sharing::Buffered | Sharing::Closed => Use::Shared,
+            Sharing::Many => Use::Free,
+        }
+    }
+}
+
+/// What a pool's cleanup has of an object that ends in front of the pool's memory.
+#[repr(C)]
+struct Ending {
+    walled: &'static Walled,
+    object: u64,
+    kind: Kind,
+    home: u64,
+}
+
+extern "C" fn ends(data: u64) -> i32 {
+    // SAFETY: `Walled::watch` has put it into the pool's own memory.
+    let ending = unsafe { &*(data as *const Ending) };
+    let known = (ending.kind, ending.home);
+    let mut state = lock(&ending.walled.state);
+    if state.objects.get(&ending.object) == Some(&known) {
+        state.remove(ending.object);
+    }
+    drop(state);
+    if ending.kind == Kind::Allocator {
+        ending.walled.end_allocator(ending.object);
+    }
+    0
+}
+
+extern "C" fn nothing(_: u64) -> i32 {
+    0
+}
+
+impl State {
+    /// The module has an object no more, nor what is part of it; whether it was there.
+    pub(super) fn remove(&mut self, object: u64) -> bool {
+        let known = self.objects.remove(&object);
+        self.parts.remove(&object);
+        if matches!(known, Some((Kind::DbHandle, _))) {
+            let parts = self.parts.iter().filter(|(_, whole)| **whole == object);
+            let parts: Vec<u64> = parts.map(|(part, _)| *part).collect();
+            for part in parts {
+                self.parts.remove(&part);
+                self.objects.remove(&part);
+            }
+        }
+        known.is_some()
     }
 }
 
@@ -46,6 +104,10 @@ impl Walled {
             }
             let home = pool.unwrap_or(0);
             state.objects.insert(object, (kind, home));
+            if home != 0 && kind.life() == Life::Ends {
+                // SAFETY: the module may use the pool, so it lives, and this thread has its turn.
+                unsafe { self.watch(object, kind, home) };
+            }
             if let Some(ledger) = state.ledgers.get_mut(&home) {
                 ledger.objects.push(object);
             }
@@ -57,9 +119,61 @@ impl Walled {
         }
     }
 
+    /// An object that has just been made ends by a cleanup of its pool. This one is newer, so it runs before that. A cleanup of
+    /// the module's that is older runs behind both, and does not find the object.
+    ///
+    /// # Safety
+    /// The pool lives, and no other thread works with it.
+    unsafe fn watch(&'static self, object: u64, kind: Kind, home: u64) {
+        let ending = Ending {
+            walled: self,
+            object,
+            kind,
+            home,
+        };
+        // SAFETY: by the caller; the data lies in the pool's memory, which stays until the cleanup has run.
+        unsafe {
+            let at = apr::apr_palloc(home, size_of::<Ending>() as u64);
+            (at as *mut Ending).write(ending);
+            let (act, none) = (ends as *const () as usize, nothing as *const () as usize);
+            apr::apr_pool_cleanup_register(home, at, act, none);
+        }
+    }
+
+    /// A statement or a result is part of a connection to a database, and is gone when that is closed.
+    pub(crate) fn know_part(&self, part: u64, whole: u64) {
+        lock(&self.state).parts.insert(part, whole);
+    }
+
+    /// The connection to a database that something is part of.
+    pub(crate) fn whole_of(&self, part: u64) -> Option<u64> {
+        lock(&self.state).parts.get(&part).copied()
+    }
+
+    /// The pool that an object lives as long as; none if the module has not made it, and 0 if it stays.
+    pub(crate) fn home_of(&self, object: u64) -> Option<u64> {
+        let state = lock(&self.state);
+        state.objects.get(&object).map(|(_, home)| *home)
+    }
+
     /// It has an object no more; whether it was there.
     pub(crate) fn forget_object(&self, object: u64) -> bool {
-        lock(&self.state).objects.remove(&object).is_some()
+        lock(&self.state).remove(object)
+    }
+
+    /// Takes an object from the module, for a function that ends it. No other call works with it then, until the call of the host
+    /// returns. One that threads share without a count is not ended: it goes with its pool, and the answer is false.
+    ///
+    /// # Errors
+    /// The module has not made it, or another call works with it.
+    pub(crate) fn take_object(&self, object: u64, kind: Kind) -> Answer<bool> {
+        let is_ended = kind.sharing() != Sharing::Many;
+        let how = if is_ended { Use::Alone } else { Use::Free };
+        let is_had = self.knows_for(object, kind, |_, _| how) && self.forget_object(object);
+        is_had.then_some(is_ended).ok_or_else(|| {
+            let kind = kind.name();
+            format!("{object:#x} is no {kind} that the module has made, or another call works with it")
+        })
     }
 
     /// A pool of the module's is about to go; whether it was there.
@@ -71,25 +185,35 @@ impl Walled {
     /// Whether the module has made or was given an object, and this thread's call may use it. It stays until the call of the host
     /// returns that asks, and no other thread uses it if it belongs to no request.
     pub(crate) fn knows(&self, object: u64, kind: Kind) -> bool {
+        self.knows_for(object, kind, Use::of)
+    }
+
+    #[inline]
+    fn knows_for(&self, object: u64, kind: Kind, how: impl Fn(Kind, u64) -> Use) -> bool {
         let state = lock(&self.state);
         match state.objects.get(&object) {
             Some((known, home)) if *known == kind => {
                 let home = *home;
-                self.is_usable(state, object, (kind, home))
+                self.is_usable(state, object, (kind, home), how(kind, object))
             }
             _ => false,
         }
     }
 
     /// Whether the newest call of this thread may use what lives as long as a pool.
-    fn is_usable(&self, state: MutexGuard<'_, State>, object: u64, known: (Kind, u64)) -> bool {
+    fn is_usable(
+        &self,
+        state: MutexGuard<'_, State>,
+        object: u64,
+        known: (Kind, u64),
+        how: Use,
+    ) -> bool {
         let (kind, home) = known;
         let Some(frame) = frame::now() else {
             return true;
         };
         let is_given = home == 0 || frame.is_given(home);
-        let is_for_one = is_for_one(kind, object);
-        if is_given && !is_for_one {
+        if is_given && how == Use::Free {
             return true;
         }
         let is_bound = state
@@ -104,13 +228,18 @@ impl Walled {
         if !is_given && !pools::hold(frame, home, is_bound) {
             return false;
         }
-        if is_for_one && !is_bound {
+        if !is_bound {
             // Tables and hashes allocate from their pool.
             let turn = match kind {
                 Kind::Table | Kind::Hash if home != 0 => home,
                 _ => object,
             };
-            if frame.take_turn(turn).is_err() {
+            let taken = match how {
+                Use::Alone => frame.take_turn(turn),
+                Use::Shared => frame.share_turn(turn),
+                Use::Free => Ok(()),
+            };
+            if taken.is_err() {
                 return false;
             }
         }
