@@ -7,6 +7,7 @@ use crate::frame::Frame;
 use crate::interface::Answer as Result_;
 use crate::layout::read;
 use crate::object::Kind;
+use crate::pools;
 use crate::states::by_row;
 use crate::walled::Answer;
 use std::ffi::c_int;
@@ -91,11 +92,19 @@ pub(crate) extern "C" fn apr_socket_connect(socket: u64, address: u64) -> u64 {
             return Err(format!("{socket:#x} is no socket of the module"));
         }
         let mut passed = address;
-        if !walled.knows_or_shares(address, Kind::Address) {
+        // The socket leads to the address from then on.
+        let lasts = walled.home_of(socket);
+        let home = walled.home_of(address);
+        let is_kept = walled.knows_or_shares(address, Kind::Address)
+            && home.is_none_or(|home| lasts.is_none_or(|lasts| pools::outlives(home, lasts)));
+        if !is_kept {
             walled
                 .must_write(address, ADDRESS)
                 .map_err(|what| format!("apr_socket_connect: {what}"))?;
-            let pool = frame.any_home().ok_or("an address without a request")?;
+            let pool = lasts
+                .filter(|lasts| *lasts != 0)
+                .or_else(|| frame.any_home());
+            let pool = pool.ok_or("an address without a request")?;
             // SAFETY: the module may write, and so read, there. The pool gives that much.
             unsafe {
                 passed = apr::apr_palloc(pool, ADDRESS);

@@ -15,6 +15,7 @@ unsafe extern "C" {
     ) -> c_int;
     pub(crate) fn apr_dbd_init(pool: u64) -> c_int;
     pub(crate) fn apr_crypto_init(pool: u64) -> c_int;
+    pub(crate) fn apr_bucket_file_enable_mmap(bucket: u64, may: c_int) -> c_int;
     pub(crate) fn apr_pool_clear(pool: u64);
     pub(crate) fn apr_pool_destroy(pool: u64);
     pub(crate) fn apr_pool_parent_get(pool: u64) -> u64;

@@ -11,6 +11,7 @@ use crate::interface::{Answer as Result_, Extent, Needs, Param, Row, Way, table}
 use crate::layout::{self, read};
 use crate::object::Kind;
 use crate::outs::{Outs, Written};
+use crate::pools;
 use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
@@ -67,7 +68,7 @@ extern "C" fn crossed(place: usize, arguments: &[u64; WIDE]) -> u64 {
     mediate(|frame| match &table().rows[place] {
         row if row.way == Way::Cross => {
             if row.is_hook {
-                crate::pools::before_serving(row.name)?;
+                pools::before_serving(row.name)?;
             }
             crate::partners::cross(frame, row.name, *arguments)
         }
@@ -199,23 +200,38 @@ fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
     c.map(|(_, c)| unsafe { read(c + layout::C_POOL) })
 }
 
+/// Looks at an object that another one has a pointer to from then on.
+fn is_kept(frame: &Frame, kind: Kind, object: u64, keeper: u64) -> Answer<()> {
+    let walled = frame.walled;
+    if !walled.knows(object, kind) {
+        return Err(format!(
+            "{object:#x} is no {} that the module has made",
+            kind.name()
+        ));
+    }
+    let homes = [object, keeper].map(|at| walled.home_of(at));
+    let [Some(home), Some(pool)] = homes else {
+        return Err(format!("{keeper:#x} is none that the module has made"));
+    };
+    match pools::outlives(home, pool) {
+        true => Ok(()),
+        false => Err(format!("{object:#x} goes before {keeper:#x} does")),
+    }
+}
+
 /// The pool with which goes what a call makes: the call's own, or that of an object which it is made from, if this one goes first.
 /// None: it stays.
 ///
 /// # Errors
 /// Neither of two pools is below the other.
-fn home_of_made(
-    frame: &Frame,
-    params: &[Param],
-    arguments: &[u64; WIDE],
-) -> Answer<Option<u64>> {
+fn home_of_made(frame: &Frame, params: &[Param], arguments: &[u64; WIDE]) -> Answer<Option<u64>> {
     let mut home = pool_of(params, arguments).unwrap_or(0);
     for (param, at) in params.iter().zip(arguments) {
         if let Param::Object { .. } = param
             && *at != 0
             && let Some(from) = frame.walled.home_of(*at)
         {
-            let first = crate::pools::first_to_go(home, from);
+            let first = pools::first_to_go(home, from);
             home = first.ok_or_else(|| {
                 format!("{at:#x} goes with another pool than what would be made of it")
             })?;
@@ -244,8 +260,9 @@ fn with_bucket(
             } => frame.walled.home_of(*at).unwrap_or(0),
             _ => 0,
         };
-        let first = crate::pools::first_to_go(home, from);
-        home = first.ok_or_else(|| format!("{at:#x} goes with another pool than the other arguments"))?;
+        let first = pools::first_to_go(home, from);
+        home = first
+            .ok_or_else(|| format!("{at:#x} goes with another pool than the other arguments"))?;
     }
     Ok(home)
 }
@@ -270,7 +287,7 @@ fn whole_of(frame: &Frame, params: &[Param], arguments: &[u64; WIDE]) -> Option<
 #[inline(always)]
 fn begin(frame: &Frame, row: &Row) -> Answer<()> {
     if row.is_hook {
-        crate::pools::before_serving(row.name)?;
+        pools::before_serving(row.name)?;
     }
     if row.computes {
         frame.only_computes();
@@ -465,7 +482,15 @@ fn looked_at(
     arguments: &mut [u64; WIDE],
 ) -> Answer<u64> {
     let walled = frame.walled;
-    let mut passing = Passing::to(frame, name);
+    // To flush is to pass on.
+    let is_passed_on = params
+        .iter()
+        .zip(&*arguments)
+        .any(|(param, value)| *param == Param::Flush && *value != 0);
+    let mut passing = match name.starts_with("apr_b") && !is_passed_on {
+        true => Passing::within_apr(frame),
+        false => Passing::new(frame),
+    };
     // A count that says how much is written: which argument has it, its value, how many bytes it is, and where the module's is.
     let mut counted = None::<(usize, u64, u64, u64)>;
     let outs = &mut Outs::new();
@@ -560,6 +585,10 @@ fn looked_at(
                     Some(real) => arguments[at] = real,
                     None => return lacks(name, at, value, "way to flush"),
                 }
+            }
+            Param::Kept(kind, by) => {
+                let keeper = arguments.get(by).copied().unwrap_or(0);
+                is_kept(frame, kind, value, keeper).map_err(|what| with_place(name, at, &what))?;
             }
             Param::Ended(kind) => ended = Some((at, kind)),
             Param::Object { .. } | Param::Read { .. } => {
@@ -662,6 +691,12 @@ fn looked_at(
             }
         }
     }
+    // Such a bucket lasts longer than the look at its bytes.
+    if ["apr_bucket_immortal_create", "apr_bucket_transient_create"].contains(&name)
+        && crate::segments::is_shared(arguments[0], arguments[1])
+    {
+        return Err(format!("{name}: memory that processes share, which may go"));
+    }
     if let Some((at, kind)) = ended {
         let taken = walled.take_object(arguments[at], kind);
         if !taken.map_err(|what| with_place(name, at, &what))? {
@@ -723,8 +758,9 @@ fn looked_at(
             let lasts = match kind {
                 // A socket's own one, which may go with the socket: it is the module's to pass in this request alone.
                 Kind::Address => pool().or_else(|| frame.any_home()),
-                _ => home_of_made(frame, params, arguments)
-                    .map_err(|what| with_name(name, &what))?,
+                _ => {
+                    home_of_made(frame, params, arguments).map_err(|what| with_name(name, &what))?
+                }
             };
             walled.know(frame, lasts, made, kind)?;
             if let Kind::Statement | Kind::Results | Kind::DbRow = kind
@@ -748,6 +784,10 @@ fn looked_at(
         }
         Result_::Plain | Result_::Null | Result_::Bytes(_) => Ok(result),
         Result_::Object(Kind::Bucket) => {
+            if name == "apr_brigade_insert_file" && result != 0 {
+                // SAFETY: they are the core's own brigade and buckets of files.
+                unsafe { crate::rings::unmapped(arguments[0]) };
+            }
             let with = with_bucket(frame, name, params, arguments);
             passing.made_of(result, with.map_err(|what| with_name(name, &what))?)
         }

@@ -18,6 +18,8 @@ pub(crate) const SWAPPED: u8 = 4;
 pub(crate) const BORROWED: u8 = 8;
 /// It has locked something (`locks.rs`).
 pub(crate) const LOCKED: u8 = 32;
+/// It may use memory that processes share (`segments.rs`). A call as such needs no look for that.
+pub(crate) const SEGMENTS: u8 = 64;
 /// mod_proxy has given it a connection to a backend.
 pub(crate) const BACKENDS: u8 = 16;
 
@@ -28,10 +30,10 @@ impl Deeds {
         self.0.load(Ordering::Relaxed) & any != 0
     }
 
-    /// Whether it has done nothing of all this.
+    /// Whether it has done nothing of all this that calls are looked at for.
     #[inline(always)]
     pub(crate) fn none(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.0.load(Ordering::Relaxed) & !SEGMENTS == 0
     }
 
     pub(crate) fn add(&self, deed: u8) {

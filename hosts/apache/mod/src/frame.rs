@@ -511,6 +511,15 @@ impl Frame {
         self.connections().any(|c| of(c) == at) || self.brigades().any(|b| of_brigade(b) == at)
     }
 
+    /// The pool of the connection that an allocator is of.
+    pub(crate) fn home_of_allocator(&self, at: u64) -> Option<u64> {
+        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
+        let of = |c: &u64| unsafe { read(c + layout::C_BUCKET_ALLOC) } == at;
+        let c = self.connections().find(of)?;
+        // SAFETY: as above.
+        Some(unsafe { read(c + layout::C_POOL) })
+    }
+
     /// Filters that this thread's calls of the module were given.
     pub(crate) fn filters(&self) -> impl Iterator<Item = u64> {
         self.all_roots().filter_map(|root| match root {

@@ -29,6 +29,8 @@ pub(crate) enum Param {
         kind: Kind,
         null: bool,
     },
+    /// One that the object of this argument has a pointer to from then on.
+    Kept(Kind, usize),
     /// One that the function ends: the module has it no more ([`crate::walled::Walled::take_object`]).
     Ended(Kind),
     /// The host writes so many bytes: to a place of ours until it returns (`outs.rs`), or `here`, in the module's.
@@ -132,6 +134,7 @@ impl Param {
             | Param::Server { .. }
             | Param::Command
             | Param::Ended(_)
+            | Param::Kept(..)
             | Param::Out { .. }
             | Param::OutBy { .. }
             | Param::OutAt(..)
@@ -163,6 +166,7 @@ impl Param {
             | Param::Command
             | Param::Object { .. }
             | Param::Ended(_)
+            | Param::Kept(..)
             | Param::Out { .. }
             | Param::OutBy { .. }
             | Param::OutAt(..)
@@ -545,6 +549,11 @@ pub(crate) fn param(word: &str) -> Param {
     if let Some(kind) = word.strip_prefix('>') {
         return Param::OutObject(kind_of(kind));
     }
+    if let Some((kind, by)) = word.split_once('+')
+        && let Ok(by) = by.parse()
+    {
+        return Param::Kept(kind_of(kind), by);
+    }
     match word.as_bytes().first() {
         None | Some(b'.' | b'$') => Param::Any,
         Some(b'"') => Param::Text { null },
@@ -779,6 +788,12 @@ pub(crate) fn interface() -> &'static Interface {
         use crate::swaps::{MERGED, SOCKET, SOURCE, TUNNEL};
         for name in [REMOVAL, crate::score::LINE, SOCKET, SOURCE, TUNNEL, MERGED] {
             file.calls.insert(name.to_owned(), Call::default());
+        }
+        let writes = crate::opened::WRITES;
+        file.calls.insert(writes.to_owned(), Call::default());
+        for group in ["stores", "logs"] {
+            let members = groups.entry(group.to_owned()).or_default();
+            members.push(writes.to_owned());
         }
         // Memory that another module has of pools.
         for name in PARTNERS {

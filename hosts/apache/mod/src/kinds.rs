@@ -121,9 +121,7 @@ pub(crate) fn adopt(walled: &'static Walled, frame: &Frame, at: u64) -> Answer<u
         data,
         r,
         home,
-        number: walled
-            .number_of(home)
-            .ok_or("a bucket without a request")?,
+        number: walled.number_of(home).ok_or("a bucket without a request")?,
     };
     static FREES: OnceLock<Option<usize>> = OnceLock::new();
     let free = *FREES.get_or_init(|| apr::symbol("apr_bucket_free"));

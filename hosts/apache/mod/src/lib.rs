@@ -50,6 +50,7 @@ mod locks;
 mod map;
 mod names;
 mod object;
+mod opened;
 mod out;
 mod outs;
 mod own;

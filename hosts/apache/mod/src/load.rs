@@ -102,6 +102,9 @@ pub(crate) fn load(cmd: u64, name: &str, file: &Path, policy: Option<&Path>) -> 
     let host = host()?;
     let bytes = std::fs::read(file).map_err(said(file))?;
     let beside = file.with_extension("toml");
+    for decides in [Some(file), Some(&*beside), policy].into_iter().flatten() {
+        crate::opened::guard(decides);
+    }
     let policy = match policy {
         Some(policy) => std::fs::read_to_string(policy).map_err(said(policy))?,
         None if beside.is_file() => std::fs::read_to_string(&beside).map_err(said(&beside))?,
@@ -252,6 +255,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
             allowed.contains_key(crate::interface::REMOVAL),
             allowed.contains_key(crate::score::LINE),
             is_wide,
+            allowed.contains_key(crate::opened::WRITES),
         ),
         backend_fields.collect(),
         Swaps::new(|name| allowed.contains_key(name)),

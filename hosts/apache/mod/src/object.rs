@@ -74,7 +74,7 @@ kinds! {
     Expression = b'e', Many, Stays, "expression";
     Regex = b'x', Many, Ends, "regular expression";
     Pattern = b'T', Many, Stays, "pattern";
-    Replacement = b'3', Many, Ends, "regular expression with a replacement";
+    Replacement = b'3', One, Ends, "regular expression with a replacement";
     Filter = b'f', Many, Stays, "filter";
     AnyFilter = b'F', Many, Stays, "filter";
     RemovableFilter = b'D', Many, Stays, "filter";
@@ -96,7 +96,7 @@ kinds! {
     Address = b'a', Many, Stays, "address";
     Network = b'n', Many, Stays, "network";
     Socket = b'S', Closed, Stays, "socket";
-    Pollset = b'u', Many, Ends, "set of descriptors";
+    Pollset = b'u', One, Ends, "set of descriptors";
     Translation = b'j', One, Ends, "translation of characters";
     Dbm = b'J', One, Ends, "file of keys and values";
     DbDriver = b'V', Many, Stays, "driver of databases";
@@ -106,7 +106,7 @@ kinds! {
     DbRow = b'W', One, Ends, "row of a database";
     List = b'L', Many, Ends, "list of resources";
     ProcessAttributes = b'N', One, Stays, "description of a process";
-    Segment = b'h', Many, Ends, "segment of shared memory";
+    Segment = b'h', Closed, Ends, "segment of shared memory";
     RedisClient = b'1', Many, Ends, "store";
     RedisServer = b'2', Many, Ends, "server of a store";
     MemcacheServer = b'4', Many, Ends, "server of a store";
@@ -170,6 +170,7 @@ mod tests {
             let words = head.split_ascii_whitespace().skip(1);
             for word in words.filter(|word| *word != "=" && *word != "->" && !is_other(word)) {
                 let word = word.trim_start_matches('>').trim_end_matches(['?', '-']);
+                let word = word.split_once('+').map_or(word, |(word, _)| word);
                 if word.is_empty() || word.parse::<u64>().is_ok_and(|n| n > 9 || n == 0) {
                     continue;
                 }

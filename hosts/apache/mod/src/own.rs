@@ -24,7 +24,7 @@ macro_rules! functions {
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
         addresses, cleanups, descriptors, errors, filters, hashes, heap, kinds, ldap, libraries,
-        locks, names, own, pages, partners, patterns, pieces, pooled, pools, processes,
+        locks, names, opened, own, pages, partners, patterns, pieces, pooled, pools, processes,
         relocatable, sections, segments, shadows, sources, statements, states, streams, timed,
         uris, varbuf, vectors,
     };
@@ -64,7 +64,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 strftime, ap_fcgi_encode_env, ap_fcgi_encoded_env_len, ap_copy_scoreboard_worker, apr_crypto_block_encrypt_init,
                 apr_dbm_nextkey, apr_dbm_freedatum, ap_uname2id, ap_gname2id;
             statements: apr_dbd_prepare;
-            segments: apr_shm_create, apr_shm_attach, apr_shm_destroy;
+            segments: apr_shm_create, apr_shm_attach, apr_shm_destroy, apr_shm_remove;
             descriptors: sendmsg;
             errors: __errno_location;
             vectors: apr_brigade_writev, apr_socket_sendv, apr_file_writev_full, apr_pstrcatv;
@@ -75,6 +75,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             pieces: malloc, calloc, aligned_alloc, realloc, free;
             pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;
             streams: fclose, fread, fwrite;
+            opened: apr_file_open, fopen64, apr_dbm_open, apr_dbm_open_ex;
             sections: ap_walk_config, ap_merge_per_dir_configs, ap_get_remote_host, ap_set_deprecated;
             sources: ap_pcfg_open_custom;
             pages: htmlCreatePushParserCtxt, htmlFreeParserCtxt, htmlParseChunk, xmlCtxtUseOptions;
@@ -529,7 +530,7 @@ pub(crate) extern "C" fn apr_brigade_flatten(brigade: u64, to: u64, bytes: u64) 
         // SAFETY: the module may write, and so read, there. What is read is what is passed on.
         let mut count = unsafe { read(bytes) };
         frame.walled.must_write(to, count)?;
-        let mut passing = Passing::new(frame);
+        let mut passing = Passing::within_apr(frame);
         let brigade = passing.brigade(brigade)?;
         let real = apr::symbol("apr_brigade_flatten").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with room for what it writes.
@@ -549,7 +550,7 @@ pub(crate) extern "C" fn apr_brigade_pflatten(brigade: u64, to: u64, bytes: u64,
         walled.must_write(to, 8)?;
         walled.must_write(bytes, 8)?;
         walled.pool(frame, pool)?;
-        let mut passing = Passing::new(frame);
+        let mut passing = Passing::within_apr(frame);
         let brigade = passing.brigade(brigade)?;
         let real = apr::symbol("apr_brigade_pflatten").ok_or("the server does not have it")?;
         let (mut text, mut count) = (0u64, 0u64);

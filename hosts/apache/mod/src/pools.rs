@@ -234,6 +234,16 @@ pub(crate) fn first_to_go(one: u64, other: u64) -> Option<u64> {
     }
 }
 
+/// Whether what goes with a pool is there as long as another pool is.
+pub(crate) fn outlives(home: u64, pool: u64) -> bool {
+    home == 0 || pool != 0 && first_to_go(home, pool) == Some(pool)
+}
+
+/// Whether a module has made a pool, and so may end it.
+pub(crate) fn is_made(pool: u64) -> bool {
+    homes(|homes| homes.is_bound(pool)).is_some()
+}
+
 /// Takes a pool from the module, which is about to end it.
 fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
     let walled = frame.walled;

@@ -10,6 +10,7 @@
 //! Nothing that a module writes is followed: each link is looked up among the copies that the module has. While code of a module
 //! runs, the core's brigades that it knows are empty.
 
+use crate::apr;
 use crate::few::Few;
 use crate::frame::Frame;
 use crate::kinds;
@@ -18,6 +19,7 @@ use crate::places::Places;
 use crate::pools;
 use crate::quick::Map;
 use crate::walled::{Answer, Walled, lock};
+use std::sync::OnceLock;
 
 /// Distances in a bucket; a brigade has its ring at `RING`.
 const PREVIOUS: u64 = 8;
@@ -166,6 +168,38 @@ unsafe fn destroy(real: u64) {
         let free: extern "C" fn(u64) = std::mem::transmute(free);
         destroy(read(real + DATA));
         free(real);
+    }
+}
+
+/// A bucket of a file says how long that is. Whoever has it mapped and reads beyond its end is stopped by the kernel: so its
+/// bytes are read.
+///
+/// # Safety
+/// It is a bucket of the core's.
+unsafe fn not_mapped(real: u64) {
+    static FILES: OnceLock<Option<usize>> = OnceLock::new();
+    let files = *FILES.get_or_init(|| apr::symbol("apr_bucket_type_file"));
+    // SAFETY: by the caller; APR's function looks at the type, too.
+    unsafe {
+        if files == Some(read(real + TYPE) as usize) {
+            apr::apr_bucket_file_enable_mmap(real, 0);
+        }
+    }
+}
+
+/// The same for all buckets of a brigade of the core's.
+///
+/// # Safety
+/// It is such a brigade.
+pub(crate) unsafe fn unmapped(brigade: u64) {
+    let end = brigade + RING;
+    // SAFETY: links of the core's rings are good.
+    unsafe {
+        let mut at = read(end);
+        while at != end {
+            not_mapped(at);
+            at = read(at);
+        }
     }
 }
 
@@ -430,6 +464,14 @@ impl Walled {
         Ok(())
     }
 
+    /// Whether this thread may work with what goes with a pool. One that a module has made stays until the call of the host returns.
+    fn holds(&self, frame: &Frame, home: u64) -> bool {
+        match pools::is_made(home) {
+            true => pools::hold(frame, home, pools::is_bound(home)),
+            false => frame.has_pool(home) || self.knows_pool(home),
+        }
+    }
+
     /// A brigade of the module's, as the core has it: with all that is in the module's ring.
     fn take_back(&'static self, passing: &mut Passing<'_>, copy: u64) -> Answer<u64> {
         let mut rings = lock(&self.rings);
@@ -441,7 +483,7 @@ impl Walled {
         };
         let (real, home, sentinel) = (*real, *home, copy + RING);
         // Another thread serves another request.
-        if !(passing.frame.has_pool(home) || self.knows_pool(home)) {
+        if !self.holds(passing.frame, home) {
             return Err(format!("{copy:#x} is a brigade of another request"));
         }
         if passing.has(copy) {
@@ -524,10 +566,10 @@ impl<'f> Passing<'f> {
         }
     }
 
-    /// The same for a function by its name.
-    pub(crate) fn to(frame: &'f Frame, name: &str) -> Passing<'f> {
+    /// The same for a function of APR's that works with buckets, and passes them to nobody.
+    pub(crate) fn within_apr(frame: &'f Frame) -> Passing<'f> {
         let mut passing = Passing::new(frame);
-        passing.keeps = !name.starts_with("apr_b");
+        passing.keeps = false;
         passing
     }
 
@@ -569,7 +611,7 @@ impl<'f> Passing<'f> {
         };
         if !passed {
             self.may_pass(copy, bucket)?;
-            if !(self.frame.has_pool(bucket.home) || walled.knows_pool(bucket.home)) {
+            if !walled.holds(self.frame, bucket.home) {
                 return Err(format!("{copy:#x} is a bucket of another request"));
             }
             // SAFETY: it is the copy of this bucket.
@@ -655,6 +697,7 @@ impl<'f> Passing<'f> {
         // SAFETY: it was just made, and is in no ring.
         let list = unsafe {
             link(real, real);
+            not_mapped(real);
             match rings.is_of_own(real) {
                 true => read(real + LIST),
                 false => 0,
@@ -685,7 +728,8 @@ impl<'f> Passing<'f> {
             return Ok(0);
         }
         // SAFETY: it is a brigade of the core's.
-        let [home, list] = unsafe { [layout::B_POOL, layout::B_ALLOCATOR].map(|at| read(real + at)) };
+        let [home, list] =
+            unsafe { [layout::B_POOL, layout::B_ALLOCATOR].map(|at| read(real + at)) };
         let (walled, frame) = (self.frame.walled, self.frame);
         // The pool empties the brigade when it goes, with the allocator.
         let allocator = walled.home_of(list).unwrap_or(0);
@@ -732,8 +776,20 @@ impl Walled {
         Ok(())
     }
 
-    /// The bucket is set aside: it goes with another pool from now on.
+    /// The bucket is set aside: it goes with another pool from now on, but not behind its allocator.
     fn move_home(&'static self, frame: &Frame, copy: u64, pool: u64) -> Answer<()> {
+        let real = lock(&self.rings).bucket(copy).map(|bucket| bucket.real);
+        let Some(real) = real else {
+            return Ok(());
+        };
+        // SAFETY: it is a bucket of the core's.
+        let list = unsafe { read(real + LIST) };
+        let allocator = self.home_of(list).or_else(|| frame.home_of_allocator(list));
+        let pool = allocator.and_then(|allocator| pools::first_to_go(allocator, pool));
+        // Otherwise it goes with what it has gone with.
+        let Some(pool) = pool else {
+            return Ok(());
+        };
         self.pool(frame, pool)?;
         let mut rings = lock(&self.rings);
         let Some(bucket) = rings.bucket_mut(copy) else {
@@ -770,9 +826,7 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
         Of::Free => {
             let mut rings = lock(&walled.rings);
             let known = rings.bucket(copy).filter(|bucket| !bucket.is_out);
-            let known = known.is_some_and(|bucket| {
-                frame.has_pool(bucket.home) || walled.knows_pool(bucket.home)
-            });
+            let known = known.is_some_and(|bucket| walled.holds(frame, bucket.home));
             let bucket = known.then(|| rings.remove(copy)).flatten();
             drop(rings);
             let bucket = bucket.ok_or_else(|| format!("{copy:#x} is no bucket of the module"))?;
@@ -785,8 +839,7 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
         }
         _ => {}
     }
-    let mut passing = Passing::new(frame);
-    passing.keeps = false;
+    let mut passing = Passing::within_apr(frame);
     match of {
         Of::Read => {
             walled.must_write(b, 8)?;

@@ -179,6 +179,16 @@ impl Walled {
         }
     }
 
+    /// Whether a value is there as long as the pool that its word goes with. A word without a pool is read by the core behind the
+    /// call: then no module may end what is there.
+    fn is_lasting(&self, value: u64, pool: u64) -> bool {
+        match self.home_of(value) {
+            None => true,
+            Some(home) if pool == 0 => !crate::pools::is_made(home),
+            Some(home) => crate::pools::outlives(home, pool),
+        }
+    }
+
     /// Looks at this thread's words.
     ///
     /// # Errors
@@ -195,7 +205,7 @@ impl Walled {
             if now == word.was {
                 continue;
             }
-            match self.may_have(word.rule, now) {
+            match self.may_have(word.rule, now) && self.is_lasting(now, word.pool) {
                 true => word.was = now,
                 false => {
                     // SAFETY: the word was just read, and the core has made it to be written.

@@ -82,6 +82,8 @@ pub(crate) struct Walled {
     pub(crate) keeps_score: bool,
     /// Whether its gates pass on arguments behind the sixth.
     pub(crate) is_wide: bool,
+    /// Whether it may open files to write them (`opened.rs`).
+    pub(crate) writes_files: bool,
     /// Connections to backends with the threads that have them, and what it may write of one.
     pub(crate) acquired: Mutex<Vec<(u64, u64)>>,
     pub(crate) backend_fields: Vec<&'static str>,
@@ -124,7 +126,7 @@ impl Walled {
         symbols: Symbols,
         partners: Vec<String>,
         (reads, variables): (bool, Vec<String>),
-        (removes_filters, keeps_score, is_wide): (bool, bool, bool),
+        (removes_filters, keeps_score, is_wide, writes_files): (bool, bool, bool, bool),
         backend_fields: Vec<&'static str>,
         swaps: Swaps,
     ) -> &'static Walled {
@@ -162,6 +164,7 @@ impl Walled {
             removes_filters,
             keeps_score,
             is_wide,
+            writes_files,
             acquired: Mutex::default(),
             backend_fields,
             swaps,
@@ -185,6 +188,8 @@ impl Walled {
     }
 
     pub(crate) fn must_write(&'static self, at: u64, bytes: u64) -> Answer<()> {
+        // Rights to a segment end in front of its memory, so they are looked at when it is held.
+        self.hold_segment(at, bytes)?;
         match self.writes(at, bytes) || self.demand(at) && self.writes(at, bytes) {
             true => Ok(()),
             false => Err(format!(
@@ -213,6 +218,7 @@ impl Walled {
 
     /// So many bytes are there, and the module may read them.
     pub(crate) fn must_find(&'static self, at: u64, bytes: u64) -> Answer<()> {
+        self.hold_segment(at, bytes)?;
         self.must_read(at, bytes)?;
         // Functions that take an `int` would see another number.
         match bytes <= i32::MAX as u64 && copied::is_there(at, bytes) {
@@ -223,6 +229,7 @@ impl Walled {
 
     /// The length of a string of at most so many characters: it is there, and the module may read it.
     pub(crate) fn length(&'static self, at: u64, most: u64) -> Answer<usize> {
+        self.hold_segment(at, 1)?;
         let length = match most {
             u64::MAX => copied::length(at)?,
             most => copied::length_within(at, most)?,

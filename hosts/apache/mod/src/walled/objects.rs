@@ -172,7 +172,9 @@ impl Walled {
         let is_had = self.knows_for(object, kind, |_, _| how) && self.forget_object(object);
         is_had.then_some(is_ended).ok_or_else(|| {
             let kind = kind.name();
-            format!("{object:#x} is no {kind} that the module has made, or another call works with it")
+            format!(
+                "{object:#x} is no {kind} that the module has made, or another call works with it"
+            )
         })
     }
 

@@ -176,6 +176,10 @@ static int hostile(request_rec *r)
     }
     if (!strcmp(what, "characters"))
         r->filename[0] = 'X';
+    if (!strncmp(what, "ending-", 7) || !strncmp(what, "opened-", 7)) {
+        if (endings(r, what))
+            return OK;
+    }
     crossed(r, what);
     reads(r, what);
     texts(r, what);
@@ -246,6 +250,7 @@ static int configured(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary, ser
 static void hooks(apr_pool_t *p)
 {
     records();
+    ending_filters();
     ap_hook_create_request(create, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_log_transaction(log_it, NULL, NULL, APR_HOOK_FIRST);

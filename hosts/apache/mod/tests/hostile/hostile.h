@@ -61,3 +61,6 @@ void crossed(request_rec *r, const char *what);
 void contexts(request_rec *r, const char *what);
 void names(apr_pool_t *p, server_rec *s);
 void records(void);
+/* endings.c */
+int endings(request_rec *r, const char *what);
+void ending_filters(void);

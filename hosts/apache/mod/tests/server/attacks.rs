@@ -7,7 +7,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Each attack, and what the error log says of it.
-const ATTACKS: [(&str, &str); 172] = [
+const ATTACKS: [(&str, &str); 185] = [
+    ("ending-pattern", "is no regular expression"),
+    ("ending-folder", "is no folder"),
+    ("ending-folder-read", "is no folder"),
+    ("ending-mapping", "is no mapped file"),
+    ("ending-cleanup", "is no folder"),
+    ("ending-lock", "is no lock"),
+    (
+        "ending-segment",
+        "memory that processes share, which may go",
+    ),
+    ("ending-allocator", "is no bucket of the module"),
+    ("ending-allocator-passed", "may go before the request does"),
+    ("ending-allocator-kept", "goes before the brigade's pool"),
+    ("ending-split", "is no brigade"),
+    ("ending-file", "may go before the request does"),
+    ("ending-under-way", "is a pool that a call works with"),
     ("text-key", "is no string"),
     ("text-value", "is no string"),
     ("text-hash", "is no string"),
@@ -294,6 +310,19 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     for (attack, much) in [
         ("address-followed", "127.0.0.3"),
         ("digest-followed", "9072"),
+    ] {
+        let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
+        assert_eq!(answer.body, much, "{attack}: {answer:?}");
+    }
+    // What is opened is looked at, and not its name. EACCES is 13, ENOENT 2.
+    for (attack, much) in [
+        ("opened-memory", "13"),
+        ("opened-own", "13"),
+        ("opened-by-library", "13"),
+        ("opened-device", "13"),
+        ("opened-segment", "2"),
+        ("opened-null", "0"),
+        ("opened-plain", "0"),
     ] {
         let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
         assert_eq!(answer.body, much, "{attack}: {answer:?}");
