@@ -9,7 +9,7 @@ use crate::filters;
 use crate::frame::{Frame, Root, now};
 use crate::interface::{Answer as Result_, Extent, Needs, Param, Row, Way, table};
 use crate::layout::{self, read};
-use crate::object::Kind;
+use crate::object::{Kind, Life};
 use crate::outs::{Outs, Written};
 use crate::pools;
 use crate::rings::Passing;
@@ -219,7 +219,8 @@ fn is_kept(frame: &Frame, kind: Kind, object: u64, keeper: u64) -> Answer<()> {
     }
 }
 
-/// The pool with which goes what a call makes: the call's own, or that of an object which it is made from, if this one goes first.
+/// The pool with which goes what a call makes: the call's own, or that of an object which it works with, if this one goes first. What
+/// is made of a table, a hash or a file is a copy, or leads to the module's own memory.
 /// None: it stays.
 ///
 /// # Errors
@@ -227,7 +228,8 @@ fn is_kept(frame: &Frame, kind: Kind, object: u64, keeper: u64) -> Answer<()> {
 fn home_of_made(frame: &Frame, params: &[Param], arguments: &[u64; WIDE]) -> Answer<Option<u64>> {
     let mut home = pool_of(params, arguments).unwrap_or(0);
     for (param, at) in params.iter().zip(arguments) {
-        if let Param::Object { .. } = param
+        if let Param::Object { kind, .. } = param
+            && kind.life() == Life::Ends
             && *at != 0
             && let Some(from) = frame.walled.home_of(*at)
         {

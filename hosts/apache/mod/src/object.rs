@@ -132,7 +132,7 @@ kinds! {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Sharing};
+    use super::{Kind, Life, Sharing};
 
     /// Words whose first letter says something else than a kind.
     fn is_other(word: &str) -> bool {
@@ -180,6 +180,47 @@ mod tests {
             }
         }
         assert!(letters > 500, "{letters}");
+    }
+
+    /// Functions whose names say that they end something, and that end nothing that a module passes.
+    const END_NOTHING: [&str; 6] = [
+        // A brigade stays as long as its pool, and a connection is the core's.
+        "apr_brigade_destroy",
+        "ap_lingering_close",
+        // They take one thing out of another.
+        "apr_dbm_delete",
+        "apr_redis_delete",
+        "apr_memcache_delete",
+        "clearerr",
+    ];
+
+    #[test]
+    fn a_function_that_ends_an_object_says_so() {
+        let rows = include_str!("httpd.txt").lines();
+        let rows = rows.filter(|line| !line.starts_with(['#', '[']));
+        let mut ends = 0;
+        for line in rows {
+            let mut words = line.split_ascii_whitespace();
+            let Some(name) = words.next() else { continue };
+            let says = ["close", "free", "delete", "destroy", "release", "_end"];
+            let is_end = says.iter().any(|part| name.contains(part));
+            let words: Vec<&str> = words.collect();
+            if !is_end || name.contains("_hook_") || END_NOTHING.contains(&name) {
+                continue;
+            }
+            // Mediators of their own, and functions of other modules, have tests of theirs.
+            let is_own = ["!", "!v", "^"].contains(&words[0]);
+            let is_said = words
+                .iter()
+                .any(|word| word.len() == 2 && word.ends_with('-'));
+            let has_object = words.iter().any(|word| {
+                word.len() == 1
+                    && Kind::of(word.as_bytes()[0]).is_some_and(|kind| kind.life() == Life::Ends)
+            });
+            assert!(is_own || is_said || !has_object, "{line}");
+            ends += u32::from(is_said);
+        }
+        assert!(ends >= 8, "{ends}");
     }
 
     #[test]

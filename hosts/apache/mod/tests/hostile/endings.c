@@ -88,7 +88,7 @@ static void buckets_end(request_rec *r, apr_pool_t *sub, const char *what)
         APR_BRIGADE_INSERT_TAIL(bb, one);
         ap_pass_brigade(r->output_filters, bb);
     }
-    if (!strcmp(what, "ending-allocator-kept"))
+    if (!strcmp(what, "ending-allocator-below"))
         apr_brigade_create(r->pool, apr_bucket_alloc_create(sub));
     if (!strcmp(what, "ending-split")) {
         apr_bucket_brigade *first = apr_brigade_create(sub, list);

@@ -20,7 +20,7 @@ const ATTACKS: [(&str, &str); 185] = [
     ),
     ("ending-allocator", "is no bucket of the module"),
     ("ending-allocator-passed", "may go before the request does"),
-    ("ending-allocator-kept", "goes before the brigade's pool"),
+    ("ending-allocator-below", "goes before the brigade's pool"),
     ("ending-split", "is no brigade"),
     ("ending-file", "may go before the request does"),
     ("ending-under-way", "is a pool that a call works with"),
@@ -275,7 +275,7 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
         }
         let from = server.log().len();
         let answer = running::get(server.port, &format!("/hostile/{attack}"), &[]);
-        assert_eq!(answer.status, 500, "{attack}: {}", server.log());
+        assert_eq!(answer.status, 500, "{attack}: {answer:?}: {}", server.log());
         let said = server.log()[from..].to_owned();
         assert!(
             said.contains("the wall stopped hostile_module: "),
