@@ -54,6 +54,7 @@ mod opened;
 mod out;
 mod outs;
 mod own;
+mod owners;
 mod pages;
 mod partners;
 mod patterns;

@@ -333,6 +333,7 @@ fn introduce(walled: &'static Walled, cmd: u64, name: &str) -> Answer<()> {
     let (pool, server) = unsafe { (read(cmd + layout::CMD_POOL), read(cmd + layout::CMD_SERVER)) };
     // SAFETY: the directive's pool lives, and the configuration is read by one thread.
     tell_of_hashes(walled, unsafe { hashes::lie_as_known(pool) });
+    walled.is_in_use.store(true, Ordering::Relaxed);
     // SAFETY: it is a module's structure, which stays.
     let error = unsafe { apr::ap_add_loaded_module(to, pool, apr::string(pool, name) as u64) };
     if !error.is_null() {
@@ -400,6 +401,10 @@ pub(crate) fn number(walled: &Walled) {
 }
 
 extern "C" fn remove(module: u64) -> i32 {
+    let mut all = all().into_iter();
+    if let Some(walled) = all.find(|walled| walled.stand_in == module) {
+        walled.is_in_use.store(false, Ordering::Relaxed);
+    }
     // SAFETY: it was added.
     unsafe { apr::ap_remove_loaded_module(module) };
     0

@@ -16,10 +16,12 @@ use crate::layout::read;
 use crate::load;
 use crate::object::Kind;
 use crate::out;
+use crate::owners;
 use crate::pools;
 use crate::slots::WIDE;
 use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock};
 
 impl Walled {
@@ -64,11 +66,16 @@ impl Walled {
     }
 }
 
+/// The module of the configuration that a name belongs to.
+fn owner(name: &str) -> Option<&'static Walled> {
+    let owner = owners::of_export(name)?;
+    let mut all = load::all().into_iter();
+    all.find(|other| other.name == owner && other.is_in_use.load(Ordering::Relaxed))
+}
+
 /// A variable or a function of another module, by its name.
 pub(crate) fn data(name: &str) -> Option<usize> {
-    let all = load::all();
-    let mut found = all.iter().filter_map(|other| other.domain.symbol(name));
-    found.next().map(|at| at as usize)
+    owner(name)?.domain.symbol(name).map(|at| at as usize)
 }
 
 /// Where a function of another module is: what stands for it, or the function of a module without a wall.
@@ -77,15 +84,11 @@ fn find(asker: &Walled, name: &str, back: &'static Back) -> Answer<usize> {
     if let Some(plain) = apr::symbol(name) {
         return Ok(plain);
     }
-    for other in load::all() {
-        if std::ptr::eq(other, asker) {
-            continue;
-        }
-        if let Some(gate) = other.domain.function(name)
-            && other.is_gate(gate as u64)
-        {
-            return Ok(back::of(other, back, gate as u64)? as usize);
-        }
+    if let Some(other) = owner(name).filter(|other| !std::ptr::eq(*other, asker))
+        && let Some(gate) = other.domain.function(name)
+        && other.is_gate(gate as u64)
+    {
+        return Ok(back::of(other, back, gate as u64)? as usize);
     }
     Err(format!("no module has {name}"))
 }
@@ -138,13 +141,34 @@ fn shape(group: &[u8]) -> Option<&'static [&'static str]> {
     shapes().get(group).map(Vec::as_slice)
 }
 
+/// What is offered under a name is another's. It stays so as long as the configuration: the server forgets all of it together.
+fn taken(what: &str, [group, name, version]: [&[u8]; 3]) -> String {
+    let text =
+        |name: &[u8]| String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned();
+    let whole = [text(group), text(name), text(version)].join(" ");
+    format!("{what}: {} is another module's", whole.trim())
+}
+
+/// The provider that the server has under a name.
+fn provider_of(names: [u64; 3]) -> Answer<u64> {
+    let real = apr::symbol("ap_lookup_provider").ok_or("the server does not have it")?;
+    // SAFETY: it is httpd's function, with strings of ours.
+    let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
+    let [group, name, version] = names;
+    Ok(real(group, name, version))
+}
+
+/// Copies of providers that were registered: where each is, and whose.
+static PROVIDED: Mutex<Vec<(u64, &'static Walled)>> = Mutex::new(Vec::new());
+
 /// A copy of a structure of functions in which functions of ours stand for the module's. It stays, as others keep its address.
 fn copy(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<u64> {
     let mut copy = vec![0u64; words.len() + 1];
-    for (at, word) in words.iter().enumerate() {
-        // SAFETY: the module may read what it passes.
-        let value = unsafe { read(provider + 8 * at as u64) };
-        copy[at] = match *word {
+    // SAFETY: there is room for so many words, and one more.
+    unsafe { copied::into(frame, provider, copy.as_mut_ptr().cast(), 8 * words.len()) }?;
+    for (slot, word) in copy.iter_mut().zip(words) {
+        let value = *slot;
+        *slot = match *word {
             "." => value,
             word => match (word.strip_prefix('>'), value) {
                 (Some(_), 0) => 0,
@@ -189,6 +213,14 @@ fn register(name: &'static str, arguments: [u64; 6]) -> u64 {
         })?;
         let own_name = copied::name(frame, own_name)?;
         let version = copied::name(frame, version)?;
+        let at = |text: &[u8]| text.as_ptr() as u64;
+        let before = provider_of([at(&group), at(&own_name), at(&version)])?;
+        let is_own = |(known, whose): &(u64, &Walled)| {
+            *known == before && std::ptr::eq(*whose, frame.walled)
+        };
+        if before != 0 && !lock(&PROVIDED).iter().any(is_own) {
+            return Err(taken(name, [&group, &own_name, &version]));
+        }
         // The core keeps the names where they are, and makes its lists in the pool that it gets with the first one.
         let pool = pools::lasting()?;
         // SAFETY: the server does not serve yet.
@@ -200,6 +232,7 @@ fn register(name: &'static str, arguments: [u64; 6]) -> u64 {
             ]
         };
         let copy = copy(frame, provider, words)?;
+        lock(&PROVIDED).push((copy, frame.walled));
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function.
         let real: extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64 =
@@ -234,16 +267,13 @@ pub(crate) extern "C" fn ap_register_provider(
 /// The functions of a provider become callable for the module that has looked it up.
 pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64) -> u64 {
     mediate(|frame| {
-        let real = apr::symbol("ap_lookup_provider").ok_or("the server does not have it")?;
-        // SAFETY: it is httpd's function.
-        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
         let [group, name, version] = [
             copied::name(frame, group)?,
             copied::name(frame, name)?,
             copied::name(frame, version)?,
         ];
         let at = |text: &[u8]| text.as_ptr() as u64;
-        let provider = real(at(&group), at(&name), at(&version));
+        let provider = provider_of([at(&group), at(&name), at(&version)])?;
         // Of another group the module may read it, and call nothing in it.
         if let Some(words) = shape(&group[..group.len() - 1]).filter(|_| provider != 0) {
             offer(frame, provider, words)?;
@@ -265,6 +295,14 @@ fn optional(name: &[u8]) -> Option<&'static Back> {
     }
 }
 
+/// The optional function that the server has under a name.
+fn function_of(name: &[u8]) -> Answer<u64> {
+    let real = apr::symbol("apr_dynamic_fn_retrieve").ok_or("the server does not have it")?;
+    // SAFETY: it is APR's function, with a string of ours.
+    let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
+    Ok(real(name.as_ptr() as u64))
+}
+
 /// A module gets its own optional functions, and those of others whose parameters are known. It does without the rest.
 pub(crate) extern "C" fn apr_dynamic_fn_retrieve(name: u64) -> u64 {
     mediate(|frame| {
@@ -274,10 +312,7 @@ pub(crate) extern "C" fn apr_dynamic_fn_retrieve(name: u64) -> u64 {
         let Some(back) = optional(text).filter(|_| own.is_none()) else {
             return Ok(own.unwrap_or(0));
         };
-        let real = apr::symbol("apr_dynamic_fn_retrieve").ok_or("the server does not have it")?;
-        // SAFETY: it is APR's function.
-        let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let found = real(name.as_ptr() as u64);
+        let found = function_of(&name)?;
         out::offer_back(frame.walled, found as usize, back)?;
         Ok(found)
     })
@@ -289,6 +324,11 @@ pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u6
         pools::before_serving("apr_dynamic_fn_register")?;
         let name = copied::name(frame, name)?;
         let text = &name[..name.len() - 1];
+        // The last one that registers would be called by all that ask behind it.
+        let before = function_of(&name)?;
+        if before != 0 && !back::is_of(frame.walled, before) {
+            return Err(taken("apr_dynamic_fn_register", [b"", &name, b""]));
+        }
         if frame.walled.is_gate(function) {
             lock(&frame.walled.optional).insert(text.to_vec(), function);
         }
@@ -325,17 +365,48 @@ pub(crate) extern "C" fn apr_hook_sort_register(_: u64, list: u64) -> u64 {
     })
 }
 
-/// Whether a list of names, which ends with a null pointer, has one.
-///
-/// # Safety
-/// The module that has made the element may read it.
-unsafe fn has_name(list: u64, name: u64) -> bool {
-    // SAFETY: by the caller; the strings are constants of modules.
-    unsafe {
-        let names = (0..64).map(|at| read(list + 8 * at));
-        let mut names = names.take_while(|name| *name != 0);
-        list != 0 && name != 0 && names.any(|one| apr::text(one) == apr::text(name))
+/// An element, with the names in it.
+struct Element {
+    words: [u64; 5],
+    name: Option<Vec<u8>>,
+    before: Vec<Vec<u8>>,
+    behind: Vec<Vec<u8>>,
+}
+
+impl Element {
+    /// Names that lead nowhere are none.
+    fn of(walled: &'static Walled, words: [u64; 5]) -> Element {
+        let [_, name, before, behind, _] = words;
+        Element {
+            words,
+            name: copied::text_of(walled, name).ok(),
+            before: names(walled, before),
+            behind: names(walled, behind),
+        }
     }
+
+    /// Whether it is to come behind the one that follows it.
+    fn is_behind(&self, next: &Element) -> bool {
+        let has = |list: &[Vec<u8>], name: &Option<Vec<u8>>| {
+            name.as_ref().is_some_and(|name| list.contains(name))
+        };
+        has(&self.before, &next.name) || has(&next.behind, &self.name)
+    }
+}
+
+/// Names in a list of the module's, which ends with a null pointer.
+fn names(walled: &'static Walled, list: u64) -> Vec<Vec<u8>> {
+    const MOST: u64 = 64;
+    let word = |at: u64| {
+        let (at, mut bytes) = (list.wrapping_add(8 * at), [0; 8]);
+        walled.must_read(at, 8).ok()?;
+        copied::bytes(at, &mut bytes).ok()?;
+        Some(u64::from_le_bytes(bytes))
+    };
+    let words = (0..MOST).map_while(|at| word(at).filter(|name| *name != 0));
+    words
+        .filter_map(|name| copied::text_of(walled, name).ok())
+        .collect()
 }
 
 /// Sorts the hooks that modules have of their own by their order, and by the names of the modules that come before and behind.
@@ -354,20 +425,18 @@ pub(crate) fn sort() {
             if count > 4096 || !walled.writes(elements, count * ELEMENT) {
                 continue;
             }
-            let mut all: Vec<[u64; 5]> = (0..count)
-                .map(|at| ((elements + at * ELEMENT) as *const [u64; 5]).read())
-                .collect();
-            all.sort_by_key(|element| element[4] as i32);
+            let words = (0..count).map(|at| ((elements + at * ELEMENT) as *const [u64; 5]).read());
+            let mut all: Vec<Element> = words.map(|words| Element::of(walled, words)).collect();
+            all.sort_by_key(|element| element.words[4] as i32);
             for _ in 0..all.len() {
                 for at in 1..all.len() {
-                    let (first, second) = (all[at - 1], all[at]);
-                    if has_name(first[2], second[1]) || has_name(second[3], first[1]) {
+                    if all[at - 1].is_behind(&all[at]) {
                         all.swap(at - 1, at);
                     }
                 }
             }
             for (at, element) in all.iter().enumerate() {
-                ((elements + at as u64 * ELEMENT) as *mut [u64; 5]).write(*element);
+                ((elements + at as u64 * ELEMENT) as *mut [u64; 5]).write(element.words);
             }
         }
     }

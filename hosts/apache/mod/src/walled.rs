@@ -27,7 +27,7 @@ use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, Host};
 use mullion_word_table::{Access, View};
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A call is refused, and why.
@@ -103,6 +103,8 @@ pub(crate) struct Walled {
     pub(crate) partners: Vec<String>,
     /// Functions of the host that it may call by address.
     offered: Mutex<HashSet<usize>>,
+    /// Whether the configuration has it: one that a restart has left out stays in memory.
+    pub(crate) is_in_use: AtomicBool,
     /// Optional functions that it has registered, which it may get itself.
     pub(crate) optional: Mutex<HashMap<Vec<u8>, u64>>,
 }
@@ -174,6 +176,7 @@ impl Walled {
             patterns: Mutex::default(),
             pieces: Mutex::default(),
             offered: Mutex::default(),
+            is_in_use: AtomicBool::default(),
             optional: Mutex::default(),
         }))
     }
