@@ -132,6 +132,7 @@ places! {
 /// Bytes of structures.
 pub(crate) const REQUEST: u64 = R_BNOTES + 8;
 pub(crate) const CONNECTION: u64 = 208;
+pub(crate) const STATE: u64 = 120;
 pub(crate) const MODULE: usize = 112;
 pub(crate) const COMMAND: u64 = 40;
 

@@ -384,6 +384,9 @@ pub(crate) extern "C" fn apr_file_read(file: u64, to: u64, bytes: u64) -> u64 {
     })
 }
 
+/// Words of the state of a directive, `cmd_parms`.
+const STATE: usize = layout::STATE as usize / 8;
+
 /// Sets a field of a configuration: at the distance that the directive's row has, which is the module's.
 fn slot(cmd: u64, configuration: u64, argument: u64, bytes: u64, name: &str) -> u64 {
     mediate(|frame| {
@@ -399,32 +402,35 @@ fn slot(cmd: u64, configuration: u64, argument: u64, bytes: u64, name: &str) -> 
         if !is_given {
             return Err(format!("{name}: {cmd:#x} is no state of this directive"));
         }
-        // SAFETY: the core has passed it.
-        let distance = unsafe { read(cmd + layout::CMD_INFO) } as i32;
+        // The module may be allowed to change the state, and another thread of it may do so at any time. So the state that httpd gets
+        // is a copy, whose distance leads to a word of ours.
+        // SAFETY: the core has passed it, and it is as long.
+        let mut state = unsafe { (cmd as *const [u64; STATE]).read() };
+        let distance = std::mem::take(&mut state[layout::CMD_INFO as usize / 8]) as i32;
         let to = configuration.wrapping_add_signed(distance.into());
         frame
             .walled
             .must_write(to, bytes)
             .map_err(|what| format!("{name}: {what}"))?;
         let real = apr::symbol(name).ok_or("the server does not have it")?;
-        // SAFETY: it is httpd's function for three arguments, and the module may write the field.
-        let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        if bytes != 8 || !frame.walled.reads {
-            return Ok(real(cmd, configuration, argument));
+        // SAFETY: it is httpd's function for three arguments, the first two of which are ours.
+        let real: extern "C" fn(*mut u64, *mut u64, u64) -> u64 =
+            unsafe { std::mem::transmute(real) };
+        let mut word = 0u64;
+        let answer = real(state.as_mut_ptr(), &mut word, argument);
+        if answer != 0 {
+            return Ok(answer);
         }
-        // The string may be one that httpd has made, so it comes to us first.
-        let mut text = 0u64;
-        let answer = real(
-            cmd,
-            (&raw mut text as u64).wrapping_add_signed(-i64::from(distance)),
-            argument,
-        );
-        if text != 0 {
-            // SAFETY: httpd has put a string there, or has left it as it was.
-            let (pool, found) = unsafe { (read(cmd + layout::CMD_POOL), apr::text(text)) };
-            let copy = frame.walled.copy(frame, pool, found)?;
-            // SAFETY: the module may write the field.
-            unsafe { (to as *mut u64).write(copy) };
+        if bytes == 8 && word != 0 && frame.walled.reads {
+            // The string may be one that httpd has made, or one of the core's.
+            let pool = state[layout::CMD_POOL as usize / 8];
+            // SAFETY: httpd has put a string there.
+            word = frame.walled.copy(frame, pool, unsafe { apr::text(word) })?;
+        }
+        // SAFETY: the module may write so many bytes there, which are the first ones of the word.
+        unsafe {
+            let from = (&raw const word).cast::<u8>();
+            (to as *mut u8).copy_from_nonoverlapping(from, bytes as usize);
         }
         Ok(answer)
     })
