@@ -231,24 +231,28 @@ pub(crate) extern "C" fn apr_crypto_block_decrypt(a: u64, b: u64, c: u64, d: u64
     cipher("apr_crypto_block_decrypt", [a, b, c, d, e])
 }
 
-fn decode(to: u64, from: u64, name: &str) -> u64 {
+fn decode(to: u64, from: u64, name: &str, ends: bool) -> u64 {
     mediate(|frame| {
         // A copy: another thread of the module may make its own one longer.
         let from = copied::with_zero(from)?;
-        // Three bytes of four characters; the end may be shorter, and one of the two functions writes a zero.
-        let room = (from.len() as u64 - 1).div_ceil(4) * 3;
-        frame.walled.must_write(to, room)?;
+        // Three bytes of four characters, and the zero that one of the two functions writes: to memory of ours.
+        let mut made = vec![0u8; from.len().div_ceil(4) * 3 + 1];
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with room for what it writes.
-        let real: extern "C" fn(u64, *const u8) -> i32 = unsafe { std::mem::transmute(real) };
-        Ok(real(to, from.as_ptr()) as u32 as u64)
+        let real: extern "C" fn(*mut u8, *const u8) -> i32 = unsafe { std::mem::transmute(real) };
+        let count = real(made.as_mut_ptr(), from.as_ptr());
+        let bytes = u64::try_from(count).unwrap_or(0) + u64::from(ends);
+        frame.walled.must_write(to, bytes)?;
+        // SAFETY: the module may write so many bytes there, and there are more in ours.
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(made.as_ptr(), bytes as usize) };
+        Ok(count as u32 as u64)
     })
 }
 
 pub(crate) extern "C" fn apr_base64_decode(to: u64, from: u64) -> u64 {
-    decode(to, from, "apr_base64_decode")
+    decode(to, from, "apr_base64_decode", true)
 }
 
 pub(crate) extern "C" fn apr_base64_decode_binary(to: u64, from: u64) -> u64 {
-    decode(to, from, "apr_base64_decode_binary")
+    decode(to, from, "apr_base64_decode_binary", false)
 }
