@@ -39,12 +39,8 @@ fn beside(frame: &Frame, at: u64, bytes: u64) -> Answer<[u64; BESIDE / 8]> {
     if !(HEAD..=BESIDE).contains(&bytes) {
         return Err(format!("{bytes} bytes beside a message"));
     }
-    frame.walled.must_read(at, bytes as u64)?;
-    // SAFETY: the module may read what it passes, and the copy has room.
-    unsafe {
-        let to = copy.as_mut_ptr().cast::<u8>();
-        to.copy_from_nonoverlapping(at as *const u8, bytes);
-    }
+    // SAFETY: the copy has room.
+    unsafe { copied::into(frame, at, copy.as_mut_ptr().cast(), bytes) }?;
     let kind = (libc::SCM_RIGHTS as u64) << 32 | libc::SOL_SOCKET as u64;
     let length = copy[0];
     if length != bytes as u64 || copy[1] != kind || !(bytes - HEAD).is_multiple_of(4) {

@@ -668,9 +668,12 @@ fn log(frame: &Frame, passed: &Passed, to: Log) -> Answer<u64> {
     Ok(0)
 }
 
+/// So many methods are passed on at most: four in registers, and sixteen on the stack.
+const METHODS: usize = 20;
+
 /// Names of methods, or their numbers up to -1.
 fn allow(frame: &Frame, passed: &Passed, numbers: bool) -> Answer<u64> {
-    let [r, reset, c, d, e, f] = passed.integers;
+    let [r, reset, ..] = passed.integers;
     a_request(frame, r)?;
     let ends = |word: u64| match numbers {
         true => word as u32 == u32::MAX,
@@ -679,16 +682,49 @@ fn allow(frame: &Frame, passed: &Passed, numbers: bool) -> Answer<u64> {
     if !passed.words(2).any(ends) {
         return Err("more arguments than the wall passes on".to_owned());
     }
-    let s = &passed.stacked;
-    // SAFETY: it is a request, and the list ends in what is passed.
+    let words: Vec<u64> = passed.words(2).take_while(|word| !ends(*word)).collect();
+    let mut list = [if numbers { u64::from(u32::MAX) } else { 0 }; METHODS + 1];
+    let mut copies = Vec::new();
+    for (place, word) in list.iter_mut().zip(words) {
+        *place = match numbers {
+            true => word,
+            false => {
+                copies.push(copied::name(frame, word)?);
+                copies.last().map_or(0, |copy| copy.as_ptr() as u64)
+            }
+        };
+    }
+    let [
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j,
+        k,
+        l,
+        m,
+        n,
+        o,
+        p,
+        q,
+        s,
+        t,
+        u,
+        v,
+    ] = list;
+    // SAFETY: it is a request, and the list ends. Names are copies of ours.
     unsafe {
         let to = match numbers {
             true => apr::ap_allow_standard_methods,
             false => apr::ap_allow_methods,
         };
         to(
-            r, reset, c, d, e, f, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9],
-            s[10], s[11], s[12], s[13], s[14], s[15],
+            r, reset, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, s, t, u, v,
         );
     }
     Ok(0)

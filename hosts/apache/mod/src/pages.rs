@@ -4,10 +4,10 @@
 use crate::apr;
 use crate::back;
 use crate::call::mediate;
+use crate::copied;
 use crate::frame::Frame;
 use crate::held::{self, Kind};
 use crate::interface::back as kind;
-use crate::layout::read;
 use crate::walled::{Answer, Walled};
 use std::ffi::c_int;
 
@@ -34,10 +34,8 @@ fn table(frame: &Frame, at: u64) -> Answer<[u64; WORDS]> {
     if at < 4096 {
         return Err("a parser without functions".to_owned());
     }
-    frame.walled.must_read(at, 8 * LAST as u64)?;
-    for (place, slot) in table.iter_mut().enumerate().take(LAST) {
-        // SAFETY: the module may read its table.
-        let function = unsafe { read(at + 8 * place as u64) };
+    let own: [u64; LAST] = copied::words(frame, at)?;
+    for (place, (slot, function)) in table.iter_mut().zip(own).enumerate() {
         let known = FUNCTIONS.iter().find(|(known, _)| *known == place);
         *slot = match (function, known) {
             (0, _) => 0,
@@ -81,7 +79,12 @@ pub(crate) extern "C" fn htmlCreatePushParserCtxt(
         let pool = frame.home().ok_or("a parser without a request")?;
         let mut table = table(frame, functions)?;
         let bytes = u64::from(bytes as u32);
-        frame.walled.must_read(from, bytes)?;
+        frame.walled.must_find(from, bytes)?;
+        let name = match name {
+            0 => None,
+            name => Some(copied::name(frame, name)?),
+        };
+        let name = name.as_ref().map_or(0, |name| name.as_ptr() as u64);
         let real = real("htmlCreatePushParserCtxt")?;
         // SAFETY: it is the library's function. It copies the table, which is ours, and reads what the module may read.
         let real: extern "C" fn(*mut u64, u64, u64, c_int, u64, c_int) -> u64 =
@@ -118,7 +121,7 @@ pub(crate) extern "C" fn htmlParseChunk(parser: u64, from: u64, bytes: u64, last
         if bytes > i32::MAX as u64 {
             return Err("htmlParseChunk: a length below zero".to_owned());
         }
-        frame.walled.must_read(from, bytes)?;
+        frame.walled.must_find(from, bytes)?;
         // SAFETY: it is the library's function, with a parser that no other call has.
         let real: extern "C" fn(u64, u64, c_int, c_int) -> c_int =
             unsafe { std::mem::transmute(real("htmlParseChunk")?) };
