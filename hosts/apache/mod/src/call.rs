@@ -672,6 +672,12 @@ fn looked_at(
                 arguments[at] = text.as_ptr() as u64;
                 copies.push(text);
             }
+            Param::LockName => {
+                let text = crate::names::lock(frame, value);
+                let text = text.map_err(|what| with_place(name, at, &what))?;
+                arguments[at] = text.as_ptr() as u64;
+                copies.push(text);
+            }
             Param::Context if value == 0 => {}
             Param::Context => {
                 if !filters::is_own_one(frame, name, params, arguments) {

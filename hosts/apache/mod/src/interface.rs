@@ -78,6 +78,8 @@ pub(crate) enum Param {
     Context,
     /// The name of a filter that is registered, as a copy.
     FilterName,
+    /// A kind of locks, as a copy that is the module's own by name.
+    LockName,
     /// `ap_filter_flush` with the filter behind it, or null.
     Flush,
 }
@@ -147,6 +149,7 @@ impl Param {
             | Param::Callback(_)
             | Param::Context
             | Param::FilterName
+            | Param::LockName
             | Param::Flush => false,
         }
     }
@@ -179,6 +182,7 @@ impl Param {
             | Param::Callback(_)
             | Param::Context
             | Param::FilterName
+            | Param::LockName
             | Param::Flush => None,
         }
     }
@@ -560,6 +564,7 @@ pub(crate) fn param(word: &str) -> Param {
         Some(b'f') if word == "flush" => Param::Flush,
         Some(b'c') if word == "ctx" => Param::Context,
         Some(b'n') if word == "name" => Param::FilterName,
+        Some(b'l') if word == "lock" => Param::LockName,
         Some(b'c') if word == "cmd" => Param::Command,
         Some(b'p') => Param::Pool,
         Some(b'r') => Param::Request { null },

@@ -8,6 +8,7 @@ use crate::copied;
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::read;
+use crate::owners;
 use crate::pools;
 use crate::walled::Answer;
 use std::ffi::CString;
@@ -112,6 +113,15 @@ pub(crate) extern "C" fn ap_retained_data_get(name: u64) -> u64 {
     })
 }
 
+/// A kind of locks as the server has it, with a zero at its end. Others make their locks by kinds of theirs, as the kind was registered
+/// last.
+pub(crate) fn lock(frame: &Frame, kind: u64) -> Answer<Vec<u8>> {
+    let kind = copied::text(frame, kind)?;
+    let mut own = owners::lock_of(&frame.walled.name, &kind);
+    own.push(0);
+    Ok(own)
+}
+
 /// A kind of lock by its name. The core keeps both strings where they are, and its list as long as the configuration.
 pub(crate) extern "C" fn ap_mutex_register(
     pool: u64,
@@ -123,7 +133,7 @@ pub(crate) extern "C" fn ap_mutex_register(
     mediate(|frame| {
         pools::before_serving("ap_mutex_register")?;
         frame.walled.pool(frame, pool)?;
-        let text = copied::name(frame, name)?;
+        let text = lock(frame, name)?;
         // SAFETY: the server does not serve yet.
         let name = unsafe { pools::lasting_copy(&text)? };
         let folder = match folder {
