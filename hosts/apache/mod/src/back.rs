@@ -63,6 +63,8 @@ pub(crate) struct Slot {
 static SLOTS: [OnceLock<Slot>; COUNT] = [const { OnceLock::new() }; COUNT];
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
+const DECLINED: u64 = -1i64 as u64;
+
 /// One call in so many is timed.
 const TIMED: u64 = 32;
 
@@ -120,9 +122,7 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
                 function,
                 kind,
                 is_seen_to,
-                is_plain: !is_seen_to
-                    && !matches!(kind.answer, Result_::Null | Result_::Text)
-                    && kind.given.len() <= 6,
+                is_plain: !is_seen_to && kind.answer.is_plain() && kind.given.len() <= 6,
             });
             known.insert(key, place);
             place
@@ -391,6 +391,7 @@ impl Slot {
                     Ok(at)
                 }
             }
+            Result_::Declined => Ok(DECLINED),
             _ => Ok(result),
         }
     }

@@ -790,7 +790,7 @@ fn looked_at(
         Result_::Bytes(count) if result != 0 && walled.reads => {
             crate::reading::copy(frame, 0, result, outs.word(count).unwrap_or(0))
         }
-        Result_::Plain | Result_::Null | Result_::Bytes(_) => Ok(result),
+        Result_::Plain | Result_::Null | Result_::Declined | Result_::Bytes(_) => Ok(result),
         Result_::Object(Kind::Bucket) => {
             if name == "apr_brigade_insert_file" && result != 0 {
                 // SAFETY: they are the core's own brigade and buckets of files.

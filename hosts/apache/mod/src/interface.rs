@@ -201,9 +201,23 @@ pub(crate) enum Answer {
     Bytes(usize),
     /// Nothing: the core would follow it.
     Null,
+    /// `DECLINED`, whatever the function says. The core would follow what it has not been given.
+    Declined,
 }
 
 impl Answer {
+    /// Whether the core gets what a function of a module answers as it is.
+    pub(crate) fn is_plain(self) -> bool {
+        match self {
+            Answer::Null | Answer::Text | Answer::Declined => false,
+            Answer::Plain
+            | Answer::Request
+            | Answer::Object(_)
+            | Answer::Shown
+            | Answer::Bytes(_) => true,
+        }
+    }
+
     pub(crate) fn is_ring(&self) -> bool {
         matches!(self, Answer::Object(Kind::Brigade | Kind::Bucket))
     }
@@ -583,6 +597,7 @@ fn result(word: &str) -> Answer {
         "." | "" => Answer::Plain,
         "str" => Answer::Text,
         "null" => Answer::Null,
+        "declined" => Answer::Declined,
         "r" => Answer::Request,
         "text" => Answer::Shown,
         word if word.starts_with('@') => Answer::Bytes(word[1..].parse().unwrap_or(slots::WIDE)),
