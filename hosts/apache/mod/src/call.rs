@@ -711,6 +711,10 @@ fn looked_at(
             return Ok(0);
         }
     }
+    if params.contains(&Param::Context) {
+        let is_named = matches!(params.first(), Some(Param::Text { .. }));
+        filters::may_be_added(frame, name, arguments, is_named)?;
+    }
     // What is looked at is what is passed on: another thread of the module may change its own word meanwhile.
     if let Some((at, text, _)) = &mut moved {
         arguments[*at] = &raw mut **text as u64;

@@ -102,6 +102,8 @@ pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u
                 "ap_add_output_filter_handle: {ctx:#x} is a word of another's filter"
             ));
         }
+        may_add(walled, passed, (r, c), true)
+            .map_err(|what| format!("ap_add_output_filter_handle: {what}"))?;
         let real =
             apr::symbol("ap_add_output_filter_handle").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function, with what was looked at.
@@ -124,6 +126,10 @@ pub(crate) extern "C" fn ap_get_output_filter_handle(name: u64) -> u64 {
         let record = real(text.as_ptr() as u64);
         if record != 0 {
             frame.walled.know(frame, None, record, Kind::FilterRecord)?;
+            // SAFETY: it is a record of the core's.
+            if !unsafe { is_own_record(frame.walled, record) || does_without_word(record) } {
+                return Ok(record);
+            }
             // SAFETY: the core keeps records for good.
             let functions = unsafe { [read(record + RECORD_FUNCTION), read(record + RECORD_INIT)] };
             let [function, beginning] = functions;
@@ -165,6 +171,115 @@ fn record_of(function: &str, name: u64) -> u64 {
         let real: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(real) };
         real(name)
     })
+}
+
+/// Kinds of filters (`ap_filter_type`): those of bodies, and from this one on those of connections.
+const RESOURCE: i32 = 10;
+const PROTOCOL: i32 = 30;
+const CONNECTION: i32 = 50;
+
+/// # Safety
+/// It is a record of the core's.
+unsafe fn type_of(record: u64) -> i32 {
+    // SAFETY: by the caller.
+    unsafe { (*(record as *const Record)).kind as i32 }
+}
+
+/// Whether a filter of others may be added or called by a module: their word is null then. Filters of connections, and the one in front
+/// of all others, follow it without a look.
+///
+/// # Safety
+/// It is a record of the core's.
+unsafe fn does_without_word(record: u64) -> bool {
+    // SAFETY: by the caller.
+    (RESOURCE..CONNECTION).contains(&unsafe { type_of(record) })
+}
+
+/// Looks at a filter that a call adds: its first argument names it, and the last two are a request or null, and a connection.
+pub(crate) fn may_be_added(
+    frame: &Frame,
+    function: &str,
+    arguments: &[u64; WIDE],
+    is_named: bool,
+) -> Answer<()> {
+    let record = match is_named {
+        true => record_of(function, arguments[0]),
+        false => arguments[0],
+    };
+    let is_output = function.contains("output");
+    match record {
+        // There is no such filter, and none is added.
+        0 => Ok(()),
+        record => may_add(
+            frame.walled,
+            record,
+            (arguments[2], arguments[3]),
+            is_output,
+        )
+        .map_err(|what| format!("{function}: {what}")),
+    }
+}
+
+/// A filter goes with the request that it is for, or with the connection. So it hangs behind no filter of another request.
+fn may_add(walled: &Walled, record: u64, (r, c): (u64, u64), is_output: bool) -> Answer<()> {
+    // SAFETY: all was looked at: the core's record or a copy of ours, a request or null, and a connection.
+    unsafe {
+        if !is_own_record(walled, record) && !does_without_word(record) {
+            return Err("a filter of others that follows a word".to_owned());
+        }
+        if r == 0 {
+            return Ok(());
+        }
+        if read(r + layout::R_CONNECTION) != c {
+            return Err(format!("{c:#x} is not the connection of that request"));
+        }
+        let kind = type_of(record);
+        if read(r + layout::R_MAIN) == 0 || kind >= CONNECTION {
+            return Ok(());
+        }
+        let [all, those_of_protocols, of_connection] = match is_output {
+            true => [
+                r + layout::R_OUTPUT_FILTERS,
+                r + layout::R_PROTO_OUTPUT_FILTERS,
+                c + layout::C_OUTPUT_FILTERS,
+            ],
+            false => [
+                r + layout::R_INPUT_FILTERS,
+                r + layout::R_PROTO_INPUT_FILTERS,
+                c + layout::C_INPUT_FILTERS,
+            ],
+        }
+        .map(|head| read(head));
+        let head = if kind < PROTOCOL {
+            all
+        } else {
+            those_of_protocols
+        };
+        let next = |f: u64| read(f + layout::F_NEXT);
+        // As httpd has it.
+        let is_before = |f: u64| {
+            f == 0 || type_of(read(f + layout::F_FREC)) > kind || read(f + layout::F_C) != c
+        };
+        let mut behind = match is_before(head) {
+            false => head,
+            true if head == 0 || all == of_connection || all == head => return Ok(()),
+            true => all,
+        };
+        for _ in 0..CHAIN {
+            let is_there = match is_before(head) {
+                true => behind == 0 || next(behind) == head,
+                false => is_before(next(behind)),
+            };
+            if is_there {
+                break;
+            }
+            behind = next(behind);
+        }
+        match behind == 0 || read(behind + layout::F_R) == r {
+            true => Ok(()),
+            false => Err("it would hang behind a filter of another request".to_owned()),
+        }
+    }
 }
 
 /// Whether the filter that a call's first argument names is the module's own: by a name, which is a copy by now, or by a record.

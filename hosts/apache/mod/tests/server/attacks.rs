@@ -188,6 +188,11 @@ const ATTACKS: [(&str, &str); 185] = [
     ("forged", "is no bucket"),
     ("freed-bucket", "is no bucket"),
     ("scoreboard", "hostile.c:"),
+    ("context-old-null", "a filter of others that follows a word"),
+    ("context-core-null", "a filter of others that follows a word"),
+    ("context-core-input", "a filter of others that follows a word"),
+    ("context-core-called", "a call of"),
+    ("context-of-part", "behind a filter of another request"),
     ("context-passed", "of another's filter"),
     ("context-of-old", "of another's filter"),
     ("context-by-record", "of another's filter"),
@@ -294,6 +299,7 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     // The first function that the module has called has sent an answer. And the core does without a string that is none.
     for (attack, words) in [
         ("context-crossed", "is not what this function has left"),
+        ("context-nested", "is not what this function has left"),
         ("scheme-nowhere", "0x4000 is no string"),
     ] {
         let from = server.log().len();
