@@ -7,7 +7,6 @@ use crate::copied;
 use crate::frame::Frame;
 use crate::layout::read;
 use crate::object::Kind;
-use crate::own::string;
 use crate::walled::Answer;
 
 /// An array's head, as it was when it was read.
@@ -308,11 +307,11 @@ pub(crate) extern "C" fn apr_tokenize_to_argv(text: u64, to: u64, pool: u64) -> 
         let real =
             crate::apr::symbol("apr_tokenize_to_argv").ok_or("the server does not have it")?;
         frame.walled.pool(frame, pool)?;
-        string(text)?;
+        let text = copied::name(frame, text)?;
         let mut made = 0u64;
         // SAFETY: it is APR's function, with a place of ours for its result.
         let real: extern "C" fn(u64, *mut u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let status = real(text, &mut made, pool);
+        let status = real(text.as_ptr() as u64, &mut made, pool);
         if status != 0 {
             return Ok(status);
         }

@@ -3,11 +3,11 @@
 use crate::apr;
 use crate::back;
 use crate::caught::caught;
-use crate::copied;
+use crate::copied::{self, Texts};
 use crate::errors;
 use crate::filters;
 use crate::frame::{Frame, Root, now};
-use crate::interface::{Answer as Result_, Extent, Needs, Param, Row, Way, table};
+use crate::interface::{Answer as Result_, Extent, Needs, Param, Row, Text, Way, table};
 use crate::layout::{self, read};
 use crate::object::{Kind, Life};
 use crate::outs::{Outs, Written};
@@ -30,9 +30,10 @@ extern "C" fn imported(place: usize, few: &[u64; 6]) -> u64 {
         match &row.simple {
             Some(params) => {
                 begin(frame, row)?;
-                let mut arguments = *few;
-                let real = real_of(frame, row, &mut arguments)?;
-                simple(frame, (row.name, params), real, &mut arguments)
+                if row.copies.is_some() && crate::reading::puts(frame, row.name, few)? {
+                    return Ok(0);
+                }
+                simple(frame, (row.name, params), real(row), &mut few.clone())
             }
             None => {
                 let [a, b, c, d, e, f] = *few;
@@ -119,7 +120,7 @@ fn real(row: &Row) -> usize {
 
 #[cold]
 fn find_real(row: &Row) -> usize {
-    let at = apr::symbol(row.name).unwrap_or(0);
+    let at = apr::symbol(row.copies.unwrap_or(row.name)).unwrap_or(0);
     row.real.store(at, Ordering::Relaxed);
     at
 }
@@ -297,36 +298,14 @@ fn begin(frame: &Frame, row: &Row) -> Answer<()> {
     Ok(())
 }
 
-/// The function that is called for a row.
-#[inline(always)]
-fn real_of(frame: &Frame, row: &Row, arguments: &mut [u64]) -> Answer<usize> {
-    match row.copies {
-        Some(copies) if crate::reading::any() => copying(frame, row, copies, arguments),
-        _ => Ok(real(row)),
-    }
-}
-
-/// Others read what a module puts into a table.
-#[cold]
-fn copying(frame: &Frame, row: &Row, copies: &str, arguments: &mut [u64]) -> Answer<usize> {
-    match crate::reading::array(frame, row.name, arguments)? {
-        Some((key, array)) => {
-            (arguments[1], arguments[2]) = (key, array);
-            Ok(real(row))
-        }
-        None => Ok(apr::symbol(copies).ok_or("the server does not have it")?),
-    }
-}
-
 /// A row that is not simple.
 fn mediated(frame: &Frame, place: usize, arguments: &mut [u64; WIDE]) -> Answer<u64> {
     let row = &table().rows[place];
     begin(frame, row)?;
-    let real = real_of(frame, row, arguments)?;
     match &row.way {
         Way::Mediated(params, answer) => {
             let what = (row.name, &params[..], *answer, row.needs);
-            looked_at(frame, what, real, arguments)
+            looked_at(frame, what, real(row), arguments)
         }
         _ => Err(format!("{} is not offered", row.name)),
     }
@@ -365,9 +344,18 @@ fn look(
     param: &Param,
     arguments: &[u64],
     outs: Option<&Outs>,
+    texts: &mut Texts,
 ) -> Answer<u64> {
     let (walled, value) = (frame.walled, arguments[at]);
     match *param {
+        Param::Text { what, .. } if value != 0 => match what {
+            Text::Encoding if value == 1 => {}
+            _ => {
+                let text = texts.copy(frame, value);
+                return text.map_err(|what| with_place(name, at, &what));
+            }
+        },
+        Param::Text { null: false, .. } => return lacks(name, at, value, "string"),
         Param::Read { null: true, .. } if value == 0 => {}
         Param::Read { what, .. } => {
             let read = reads(frame, what, value, arguments, outs);
@@ -411,13 +399,14 @@ fn simple(
     real: usize,
     arguments: &mut [u64; 6],
 ) -> Answer<u64> {
+    let texts = &mut Texts::new();
     for (at, param) in params {
-        arguments[*at] = look(frame, name, *at, param, &arguments[..], None)?;
+        arguments[*at] = look(frame, name, *at, param, &arguments[..], None, texts)?;
     }
     // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
     let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
     let [a, b, c, d, e, f] = *arguments;
-    Ok(call(a, b, c, d, e, f))
+    Ok(texts.theirs(call(a, b, c, d, e, f)))
 }
 
 /// Memory that the host reads in its place is there, and the module may read it.
@@ -431,14 +420,10 @@ fn reads(
 ) -> Answer<()> {
     let argument = |at: usize| arguments.get(at).copied().unwrap_or(0);
     let bytes = match what {
-        Extent::Text => return frame.walled.length(from, u64::MAX).map(drop),
         Extent::Most(at) => return frame.walled.length(from, argument(at)).map(drop),
         Extent::Key(at) if argument(at) == u64::MAX => {
             return frame.walled.length(from, u64::MAX).map(drop);
         }
-        Extent::Texts => return texts(frame, from),
-        Extent::Encoding if from == 1 => return Ok(()),
-        Extent::Encoding => return frame.walled.length(from, u64::MAX).map(drop),
         Extent::Key(at) => argument(at),
         Extent::Bytes(bytes) => bytes,
         Extent::Int(at) => i64::from(argument(at) as i32) as u64,
@@ -452,17 +437,6 @@ fn reads(
     frame.walled.must_find(from, bytes)
 }
 
-/// Pointers to strings, up to a null pointer.
-pub(crate) fn texts(frame: &Frame, list: u64) -> Answer<()> {
-    for place in 0.. {
-        match copied::words(frame, list.wrapping_add(8 * place))? {
-            [0] => break,
-            [text] => drop(frame.walled.length(text, u64::MAX)?),
-        }
-    }
-    Ok(())
-}
-
 /// Calls a function of the host with arguments that were looked at.
 pub(crate) fn checked(
     frame: &Frame,
@@ -474,6 +448,31 @@ pub(crate) fn checked(
 ) -> Answer<u64> {
     let needs = Needs::of(params, answer);
     looked_at(frame, (name, params, answer, needs), real, arguments)
+}
+
+/// Puts copies of strings that a function keeps into the pool that the call is for. All arguments were looked at.
+fn keep(frame: &Frame, name: &str, params: &[Param], arguments: &mut [u64; WIDE]) -> Answer<()> {
+    for (at, param) in params.iter().enumerate().take(WIDE) {
+        let Param::Text {
+            what: Text::Kept,
+            null,
+        } = *param
+        else {
+            continue;
+        };
+        match arguments[at] {
+            0 if null => {}
+            0 => return lacks(name, at, 0, "string"),
+            from => {
+                let text = copied::text(frame, from);
+                let text = text.map_err(|what| with_place(name, at, &what))?;
+                let pool = pool_of(params, arguments).ok_or("no pool for a string")?;
+                // SAFETY: it is a pool that the module may use, or that of a request or a connection which it may use.
+                arguments[at] = unsafe { copied::keep(pool, &text) };
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The same, where it is known what the parameters need.
@@ -502,6 +501,8 @@ fn looked_at(
     }
     // An object that the function ends, when all else has been looked at.
     let mut ended = None::<(usize, Kind)>;
+    let texts = &mut Texts::new();
+    let mut keeps = false;
     // A word that the function moves on, and where the module's is.
     let mut moved = None::<(usize, Box<u64>, u64)>;
     // What the function reads twice, no thread of the module changes meanwhile.
@@ -551,7 +552,7 @@ fn looked_at(
             | Param::Request { .. }
             | Param::Connection { .. }
             | Param::Server { .. } => {
-                arguments[at] = look(frame, name, at, param, arguments, Some(outs))?;
+                arguments[at] = look(frame, name, at, param, arguments, Some(outs), texts)?;
             }
             Param::Command => {
                 if !frame.roots.contains(&Root::Command(value)) {
@@ -594,17 +595,17 @@ fn looked_at(
             }
             Param::Ended(kind) => ended = Some((at, kind)),
             Param::Object { .. } | Param::Read { .. } => {
-                arguments[at] = look(frame, name, at, param, arguments, Some(outs))?;
+                arguments[at] = look(frame, name, at, param, arguments, Some(outs), texts)?;
             }
             Param::Moved => {
                 walled
                     .must_write(value, 8)
                     .map_err(|what| format!("{name}: {what}"))?;
                 // SAFETY: the module may write, and so read, there.
-                let text = unsafe { read(value) };
+                let mut text = unsafe { read(value) };
                 if text != 0 {
-                    let length = walled.length(text, u64::MAX);
-                    length.map_err(|what| format!("{name}: argument {at}: {what}"))?;
+                    let copy = texts.copy(frame, text);
+                    text = copy.map_err(|what| with_place(name, at, &what))?;
                 }
                 moved = Some((at, Box::new(text), value));
             }
@@ -659,12 +660,20 @@ fn looked_at(
                 arguments[at] = copy.as_ptr() as u64;
                 addresses.push(copy);
             }
-            Param::Text { .. } if value != 0 => {
-                let text = copied::text(frame, value);
-                let mut text = text.map_err(|what| format!("{name}: argument {at}: {what}"))?;
-                text.push(0);
-                arguments[at] = text.as_ptr() as u64;
-                copies.push(text);
+            // When the pool has been looked at.
+            Param::Text {
+                what: Text::Kept, ..
+            } => keeps = true,
+            Param::Text { .. } => {
+                arguments[at] = look(frame, name, at, param, arguments, Some(outs), texts)?;
+            }
+            Param::Names { null: true } if value == 0 => {}
+            Param::Names { .. } => {
+                crate::pools::before_serving(name)?;
+                let names = copied::Names::of(frame, value);
+                let names = names.map_err(|what| with_place(name, at, &what))?;
+                // SAFETY: the server does not serve yet, so one thread alone works with the pool.
+                arguments[at] = unsafe { crate::pools::lasting_names(&names)? };
             }
             Param::FilterName => {
                 let text = filters::free_name(frame, name, value);
@@ -684,8 +693,6 @@ fn looked_at(
                     return Err(format!("{name}: {value:#x} is a word of another's filter"));
                 }
             }
-            Param::Text { null: true } => {}
-            Param::Text { .. } => return lacks(name, at, value, "string"),
             Param::Out { null: false, .. } if value == 0 => {
                 return lacks(name, at, value, "place to write to");
             }
@@ -711,6 +718,9 @@ fn looked_at(
             return Ok(0);
         }
     }
+    if keeps {
+        keep(frame, name, params, arguments)?;
+    }
     if params.contains(&Param::Context) {
         let is_named = matches!(params.first(), Some(Param::Text { .. }));
         filters::may_be_added(frame, name, arguments, is_named)?;
@@ -732,12 +742,12 @@ fn looked_at(
             call(a, b, c, d, e, f)
         }
     };
-    let result = written.answer(outs.answer(result));
+    let result = texts.theirs(written.answer(outs.answer(result)));
     written.give_back(frame, arguments)?;
     if let Some((at, text, to)) = moved {
         arguments[at] = to;
         // SAFETY: the module may write there, as was looked at.
-        unsafe { (to as *mut u64).write(*text) };
+        unsafe { (to as *mut u64).write(texts.theirs(*text)) };
     }
     if let Some((by, bytes, wide, count)) = counted {
         arguments[by] = count;
@@ -787,6 +797,9 @@ fn looked_at(
                 walled.lend(frame, pool, made + ADDRESS_PORT, 4)?;
             }
             outs.give(at, made);
+        }
+        if !texts.is_empty() {
+            outs.show(|word| texts.theirs(word));
         }
         outs.give_back(frame)?;
     }

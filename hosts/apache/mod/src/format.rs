@@ -11,7 +11,7 @@ use crate::layout::{self, read};
 use crate::libraries::scanned;
 use crate::listed::{self, List, Words};
 use crate::object::Kind;
-use crate::own::{pass, string};
+use crate::own::pass;
 use crate::rings::Passing;
 use crate::statements;
 use crate::states::by_row;
@@ -84,7 +84,7 @@ variadic! {
     apr_pstrcat = |frame, passed| {
         let mut text = Vec::new();
         for piece in passed.list(1)? {
-            text.extend_from_slice(string(piece)?);
+            text.extend(copied::text(frame, piece)?);
         }
         frame.walled.copy(frame, passed.integers[0], &text)
     };
@@ -144,10 +144,11 @@ variadic! {
         a_request(frame, r)?;
         let mut sum = 0u64;
         for piece in passed.list(1)? {
-            let bytes = string(piece)?.len();
+            let text = copied::text(frame, piece)?;
+            let bytes = text.len();
             let length = i32::try_from(bytes).map_err(|_| "a string is too long")?;
-            // SAFETY: it is a request, and a string of this length.
-            if unsafe { apr::ap_rwrite(piece, length, r) } < 0 {
+            // SAFETY: it is a request, and a string of ours of this length.
+            if unsafe { apr::ap_rwrite(text.as_ptr() as u64, length, r) } < 0 {
                 return Ok(u64::from(u32::MAX));
             }
             sum += bytes as u64;
@@ -264,16 +265,14 @@ variadic! {
         // Tables of the configurations of others are read, as the module may itself. One of the module's stays meanwhile.
         frame.only_computes();
         let is_known = call::has(frame, Kind::Table, table);
-        let keys = passed.list(3)?;
-        for key in &keys {
-            string(*key)?;
-        }
-        let entries = |key: u64| match is_known {
-            true => Ok(entries(table, key)),
-            false => read_entries(frame, table, key),
+        let keys = passed.list(3)?.into_iter().map(|key| copied::name(frame, key).map(Some));
+        let keys: Vec<_> = keys.collect::<Answer<_>>()?;
+        let entries = |key: Option<Vec<u8>>| match is_known {
+            true => Ok(entries(table, copied::place(key.as_ref()))),
+            false => read_entries(frame, table, key.as_deref()),
         };
         let passes: Vec<_> = match keys.is_empty() {
-            true => vec![entries(0)?],
+            true => vec![entries(None)?],
             // APR, too, goes through the table once for each key.
             false => keys.into_iter().map(entries).collect::<Answer<_>>()?,
         };
@@ -312,14 +311,15 @@ variadic! {
         let ([file, line, index, level, r, label], s) = (passed.integers, &passed.stacked);
         module_index(index)?;
         let arguments = [file, line, index, level, r, label, s[0], s[1], s[2]];
-        by_row(frame, "ap_log_rdata_", "'? . . . r '? '*7 . .", Result_::Plain, &arguments)
+        by_row(frame, "ap_log_rdata_", "\"? . . . r \"? '*7 . .", Result_::Plain, &arguments)
     };
     ap_expr_parse_cmd_mi = |frame, passed| {
         let [cmd, text, flags, error, lookup, index] = passed.integers;
         if !frame.roots.contains(&crate::frame::Root::Command(cmd)) {
             return Err(format!("{cmd:#x} is no state of this directive"));
         }
-        string(text)?;
+        let text = copied::name(frame, text)?;
+        let text = text.as_ptr() as u64;
         module_index(index)?;
         frame.walled.must_write(error, 8)?;
         let lookup = match lookup {
@@ -359,7 +359,7 @@ fn entries(table: u64, key: u64) -> Vec<[u64; 2]> {
 }
 
 /// The same of a table that the module was not given: read as a copy, because it may be none.
-fn read_entries(frame: &Frame, table: u64, key: u64) -> Answer<Vec<[u64; 2]>> {
+fn read_entries(frame: &Frame, table: u64, key: Option<&[u8]>) -> Answer<Vec<[u64; 2]>> {
     /// More than any table has.
     const MOST: u64 = 1 << 20;
     const ENTRY: u64 = 32;
@@ -369,10 +369,7 @@ fn read_entries(frame: &Frame, table: u64, key: u64) -> Answer<Vec<[u64; 2]>> {
     if count > MOST {
         return Err(format!("{table:#x} is no table"));
     }
-    let wanted = match key {
-        0 => None,
-        key => Some(string(key)?),
-    };
+    let wanted = key.and_then(|key| key.strip_suffix(&[0]));
     let mut all = Vec::new();
     for place in 0..count {
         let [name, value]: [u64; 2] = copied::words(frame, elements.wrapping_add(ENTRY * place))?;
@@ -397,9 +394,10 @@ fn strings(
     let brigade = passing.brigade(brigade)?;
     let mut status = 0;
     for piece in pieces {
-        let bytes = string(*piece)?.len() as u64;
-        // SAFETY: the brigade is the core's, and the string has this length.
-        status = unsafe { apr::apr_brigade_write(brigade, flush, filter, *piece, bytes) };
+        let text = copied::text(frame, *piece)?;
+        let (at, bytes) = (text.as_ptr() as u64, text.len() as u64);
+        // SAFETY: the brigade is the core's, and the string of ours has this length. What lies there behind the call is a copy.
+        status = unsafe { apr::apr_brigade_write(brigade, flush, filter, at, bytes) };
         if status != 0 {
             break;
         }
@@ -423,23 +421,26 @@ fn cookie(
     name: &str,
     (strings, first): (usize, usize),
 ) -> Answer<u64> {
-    let [r, b, c, d, e, f] = passed.integers;
-    a_request(frame, r)?;
+    a_request(frame, passed.integers[0])?;
+    let mut texts = Vec::new();
     for text in passed.words(1).take(strings) {
-        string(text)?;
+        texts.push(copied::name(frame, text)?);
     }
-    match passed.integers[1 + strings] {
-        0 => {}
-        attributes => drop(string(attributes)?),
-    }
+    let attributes = copied::name_or_null(frame, passed.integers[1 + strings])?;
     for table in passed.list(first)? {
         if !call::has(frame, Kind::Table, table) {
             return Err(format!("{table:#x} is no table of the module"));
         }
     }
+    let mut integers = passed.integers;
+    let copies = texts.iter().map(Some).chain([attributes.as_ref()]);
+    for (place, copy) in integers[1..].iter_mut().zip(copies) {
+        *place = copied::place(copy);
+    }
+    let [r, b, c, d, e, f] = integers;
     let s = &passed.stacked;
     let real = apr::symbol(name).ok_or("the server does not have it")?;
-    // SAFETY: it is httpd's function, with a request, strings, and tables that were looked at.
+    // SAFETY: it is httpd's function, with a request, strings of ours, and tables that were looked at.
     let status = unsafe {
         let real: unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, ...) -> i32 =
             std::mem::transmute(real);
@@ -562,22 +563,15 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    fn of(text: &[u8]) -> Format {
-        let mut short = [0; SHORT];
+    fn read(frame: &Frame, from: u64) -> Answer<Format> {
+        let length = frame.walled.length(from, u64::MAX)?;
+        let (mut short, mut long) = ([0; SHORT], Vec::new());
         // One byte is left for the end, which is a zero already.
-        match short[..SHORT - 1].get_mut(..text.len()) {
-            Some(place) => {
-                place.copy_from_slice(text);
-                Format {
-                    short,
-                    long: Vec::new(),
-                }
-            }
-            None => Format {
-                short,
-                long: [text, &[0]].concat(),
-            },
+        match short[..SHORT - 1].get_mut(..length) {
+            Some(place) => copied::bytes(from, place)?,
+            None => long = copied::name(frame, from)?,
         }
+        Ok(Format { short, long })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -600,7 +594,7 @@ pub(crate) fn checked(
     words: &impl Words,
     is_apr: bool,
 ) -> Answer<Format> {
-    let format = Format::of(string(format)?);
+    let format = Format::read(frame, format)?;
     listed::arguments(frame.walled, format.bytes(), words, is_apr)?;
     Ok(format)
 }
@@ -625,9 +619,8 @@ type Log = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, ...);
 fn log(frame: &Frame, passed: &Passed, to: Log) -> Answer<u64> {
     let ([file, line, index, level, status, of], x, s) =
         (passed.integers, &passed.floats, &passed.stacked);
-    if file != 0 {
-        string(file)?;
-    }
+    let file = copied::name_or_null(frame, file)?;
+    let file = copied::place(file.as_ref());
     let index = module_index(index)?;
     let format = checked(frame, s[0], &passed.behind(7), true)?;
     // SAFETY: it is httpd's function; it reads a string and a level that are there, and the format writes nothing by its arguments.
@@ -684,13 +677,16 @@ fn allow(frame: &Frame, passed: &Passed, numbers: bool) -> Answer<u64> {
     }
     let words: Vec<u64> = passed.words(2).take_while(|word| !ends(*word)).collect();
     let mut list = [if numbers { u64::from(u32::MAX) } else { 0 }; METHODS + 1];
-    let mut copies = Vec::new();
+    // SAFETY: it was seen to be a request.
+    let pool = unsafe { read(r + layout::R_POOL) };
     for (place, word) in list.iter_mut().zip(words) {
         *place = match numbers {
             true => word,
             false => {
-                copies.push(copied::name(frame, word)?);
-                copies.last().map_or(0, |copy| copy.as_ptr() as u64)
+                let text = copied::text(frame, word)?;
+                // The request keeps the name's address.
+                // SAFETY: it is the request's pool.
+                unsafe { copied::keep(pool, &text) }
             }
         };
     }

@@ -8,7 +8,6 @@ use crate::frame::Frame;
 use crate::layout::{self, read};
 use crate::listed::List;
 use crate::object::Kind;
-use crate::own::string;
 use crate::rings::Passing;
 use crate::walled::Answer;
 
@@ -148,9 +147,12 @@ pub(crate) extern "C" fn apr_global_mutex_child_init(at: u64, file: u64, pool: u
         let walled = frame.walled;
         walled.must_write(at, 8)?;
         walled.pool(frame, pool)?;
-        if file != 0 {
-            string(file)?;
-        }
+        // APR keeps the name in the pool, or its address.
+        let file = match copied::name_or_null(frame, file)? {
+            None => 0,
+            // SAFETY: the pool lives, and this thread works with it.
+            Some(name) => unsafe { copied::keep(pool, &name) },
+        };
         // SAFETY: the module may write, and so read, there.
         let mut lock = unsafe { read(at) };
         if !walled.knows_or_shares(lock, Kind::GlobalLock) {

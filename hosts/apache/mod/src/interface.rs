@@ -50,6 +50,11 @@ pub(crate) enum Param {
     OutObject(Kind),
     /// A string that the host reads, as a copy.
     Text {
+        what: Text,
+        null: bool,
+    },
+    /// Pointers to strings, up to a null pointer, as a copy that stays as long as the configuration.
+    Names {
         null: bool,
     },
     /// An address of a socket that the host only reads, as a copy that leads to itself.
@@ -84,12 +89,21 @@ pub(crate) enum Param {
     Flush,
 }
 
+/// A string of which the host gets a copy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Text {
+    /// Until the function returns.
+    Read,
+    /// The function keeps its address: as long as the pool that the call is for.
+    Kept,
+    /// A string, or APR's word for the encoding of the locale, which is 1.
+    Encoding,
+}
+
 /// How much of what lies there the host reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Extent {
-    /// A string to its end.
-    Text,
-    /// The same, or as many characters as this argument says.
+    /// A string to its end, or as many characters as this argument says.
     Most(usize),
     /// The same, or as many bytes as this argument says, if it is not -1.
     Key(usize),
@@ -102,16 +116,12 @@ pub(crate) enum Extent {
     Unsigned(usize),
     /// As many bytes as the number says that this argument points to, which the host gets in a place of ours.
     At(usize),
-    /// Pointers to strings, up to a null pointer.
-    Texts,
-    /// A string, or APR's word for the encoding of the locale, which is 1.
-    Encoding,
 }
 
 impl Param {
     /// Whether it is looked at alone, before the call ([`crate::call::look`]).
     fn is_simple(&self) -> bool {
-        use Param::{Any, Connection, Object, Pool, Read, Request, Server};
+        use Param::{Any, Connection, Object, Pool, Read, Request, Server, Text};
         let is_object = matches!(
             self,
             Any | Pool
@@ -120,6 +130,10 @@ impl Param {
                 | Server { .. }
                 | Object { .. }
                 | Read { .. }
+                | Text {
+                    what: self::Text::Read | self::Text::Encoding,
+                    ..
+                }
         );
         is_object && !self.is_ring()
     }
@@ -141,6 +155,7 @@ impl Param {
             | Param::OutBy { .. }
             | Param::OutAt(..)
             | Param::Text { .. }
+            | Param::Names { .. }
             | Param::Address { .. }
             | Param::Matches { .. }
             | Param::Most { .. }
@@ -174,6 +189,7 @@ impl Param {
             | Param::OutBy { .. }
             | Param::OutAt(..)
             | Param::Text { .. }
+            | Param::Names { .. }
             | Param::Address { .. }
             | Param::Matches { .. }
             | Param::Most { .. }
@@ -263,7 +279,7 @@ pub(crate) struct Row {
     /// Parameters that are looked at, with their places, if all arguments are objects alone, and nothing is written or given.
     pub(crate) simple: Option<Vec<(usize, Param)>>,
     pub(crate) needs: Needs,
-    /// The function that copies what this one puts into a table as it is.
+    /// The function that copies what this one would put into a table as it is: others read what a module puts there.
     pub(crate) copies: Option<&'static str>,
     /// Where the function is, once somebody has asked.
     pub(crate) real: AtomicUsize,
@@ -504,9 +520,6 @@ fn extent(word: &str) -> Extent {
     let number = |word: &str| word.parse().unwrap_or(slots::WIDE);
     let (first, rest) = word.split_at(word.len().min(1));
     match first {
-        "" => Extent::Text,
-        "[" => Extent::Texts,
-        "+" => Extent::Encoding,
         "<" => Extent::Most(number(rest)),
         "-" => Extent::Key(number(rest)),
         "@" => Extent::At(number(rest)),
@@ -574,7 +587,15 @@ pub(crate) fn param(word: &str) -> Param {
     }
     match word.as_bytes().first() {
         None | Some(b'.' | b'$') => Param::Any,
-        Some(b'"') => Param::Text { null },
+        Some(b'"') if word.starts_with("\"[") => Param::Names { null },
+        Some(b'"') => Param::Text {
+            what: match word.as_bytes().get(1) {
+                Some(b'p') => Text::Kept,
+                Some(b'1') => Text::Encoding,
+                _ => Text::Read,
+            },
+            null,
+        },
         Some(b'f') if word == "flush" => Param::Flush,
         Some(b'c') if word == "ctx" => Param::Context,
         Some(b'n') if word == "name" => Param::FilterName,

@@ -3,10 +3,10 @@
 
 use crate::apr;
 use crate::call::mediate;
+use crate::copied;
 use crate::frame::Frame;
 use crate::layout::read;
 use crate::object::Kind;
-use crate::own::string;
 use crate::walled::{Answer, Walled, lock};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -182,7 +182,8 @@ pub(crate) extern "C" fn deflateInit2_(
     bytes: u64,
 ) -> u64 {
     mediate(|frame| {
-        string(version)?;
+        let version = copied::name(frame, version)?;
+        let version = version.as_ptr() as u64;
         let real = function("deflateInit2_")?;
         begin(frame, at, "deflateEnd", |stream| {
             // SAFETY: it is zlib's function, with a stream of ours, which is zeros.
@@ -210,7 +211,8 @@ pub(crate) extern "C" fn deflateInit2_(
 #[expect(non_snake_case, reason = "zlib's function")]
 pub(crate) extern "C" fn inflateInit2_(at: u64, window: u64, version: u64, bytes: u64) -> u64 {
     mediate(|frame| {
-        string(version)?;
+        let version = copied::name(frame, version)?;
+        let version = version.as_ptr() as u64;
         let real = function("inflateInit2_")?;
         begin(frame, at, "inflateEnd", |stream| {
             // SAFETY: `must_write` has seen that the module may write these words.
@@ -338,16 +340,17 @@ pub(crate) extern "C" fn BrotliEncoderCompressStream(
 pub(crate) extern "C" fn strtod(text: u64, end: u64) -> f64 {
     let mut value = 0.0;
     mediate(|frame| {
-        string(text)?;
+        let copy = copied::name(frame, text)?;
         if end != 0 {
             frame.walled.must_write(end, 8)?;
         }
         let mut behind = std::ptr::null_mut();
         // SAFETY: the string ends with a zero.
-        value = unsafe { libc::strtod(text as *const _, &mut behind) };
+        value = unsafe { libc::strtod(copy.as_ptr().cast(), &mut behind) };
         if end != 0 {
+            let read = (behind as u64).wrapping_sub(copy.as_ptr() as u64);
             // SAFETY: the module may write there.
-            unsafe { (end as *mut u64).write(behind as u64) };
+            unsafe { (end as *mut u64).write(text.wrapping_add(read)) };
         }
         Ok(0)
     });
@@ -465,10 +468,10 @@ pub(crate) extern "C" fn apr_xlate_conv_buffer(
 
 /// A failed assertion ends the process. Here it ends the module's call.
 pub(crate) extern "C" fn ap_log_assert(what: u64, _: u64, _: u64) -> u64 {
-    mediate(|_| {
+    mediate(|frame| {
         Err(format!(
             "an assertion has failed: {}",
-            String::from_utf8_lossy(string(what)?)
+            String::from_utf8_lossy(&copied::text(frame, what)?)
         ))
     })
 }

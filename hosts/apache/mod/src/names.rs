@@ -136,14 +136,9 @@ pub(crate) extern "C" fn ap_mutex_register(
         let text = lock(frame, name)?;
         // SAFETY: the server does not serve yet.
         let name = unsafe { pools::lasting_copy(&text)? };
-        let folder = match folder {
-            0 => 0,
-            folder => {
-                let text = copied::name(frame, folder)?;
-                // SAFETY: the server does not serve yet, so one thread alone works with the pool.
-                unsafe { pools::lasting_copy(&text)? }
-            }
-        };
+        let folder = copied::name_or_null(frame, folder)?;
+        // SAFETY: the server does not serve yet, so one thread alone works with the pool.
+        let folder = unsafe { pools::lasting_or_null(folder.as_ref())? };
         let real = apr::symbol("ap_mutex_register").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function, with strings that stay.
         let real: extern "C" fn(u64, u64, u64, u64, u64) -> i32 =
@@ -157,14 +152,9 @@ pub(crate) extern "C" fn ap_method_register(pool: u64, name: u64) -> u64 {
     mediate(|frame| {
         pools::before_serving("ap_method_register")?;
         frame.walled.pool(frame, pool)?;
-        let name = match name {
-            0 => 0,
-            name => {
-                let text = copied::name(frame, name)?;
-                // SAFETY: the server does not serve yet.
-                unsafe { pools::lasting_copy(&text)? }
-            }
-        };
+        let name = copied::name_or_null(frame, name)?;
+        // SAFETY: the server does not serve yet, so one thread alone works with the pool.
+        let name = unsafe { pools::lasting_or_null(name.as_ref())? };
         let real = apr::symbol("ap_method_register").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function, with a string that stays.
         let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };

@@ -158,6 +158,15 @@ impl Outs {
         }
     }
 
+    /// Words in which a function may have put addresses of ours: the module gets its own.
+    pub(crate) fn show(&self, theirs: impl Fn(u64) -> u64) {
+        for word in 0..self.used {
+            if let Some(word) = self.cell(word) {
+                word.set(theirs(word.get()));
+            }
+        }
+    }
+
     /// What a function has answered, which may be one of its places: then it is the module's.
     pub(crate) fn answer(&self, result: u64) -> u64 {
         let theirs = self.all().iter().find_map(|place| {

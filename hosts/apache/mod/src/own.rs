@@ -128,15 +128,19 @@ pub(crate) fn is_buffered(file: u64) -> bool {
     flags & BUFFERED != 0 && flags & LOCKED == 0
 }
 
-/// A string that the module passes; only read, as the module may itself.
-pub(crate) fn string<'a>(at: u64) -> Answer<&'a [u8]> {
-    let length = copied::length(at)?;
-    // SAFETY: so many bytes were read there.
-    Ok(unsafe { std::slice::from_raw_parts(at as *const u8, length) })
-}
-
 pub(crate) extern "C" fn apr_palloc(pool: u64, bytes: u64) -> u64 {
     mediate(|frame| frame.walled.take(frame, pool, bytes))
+}
+
+/// So many bytes as a string of the module's.
+fn duplicate(frame: &Frame, pool: u64, text: u64, length: usize) -> Answer<u64> {
+    let to = frame.walled.take(frame, pool, length as u64 + 1)?;
+    // SAFETY: it was just taken, and has room for a zero.
+    unsafe {
+        copied::into(frame, text, to as *mut u8, length)?;
+        (to as *mut u8).add(length).write(0);
+    }
+    Ok(to)
 }
 
 pub(crate) extern "C" fn apr_pstrdup(pool: u64, text: u64) -> u64 {
@@ -144,9 +148,7 @@ pub(crate) extern "C" fn apr_pstrdup(pool: u64, text: u64) -> u64 {
         0 => Ok(0),
         text => {
             let length = frame.walled.length(text, u64::MAX)?;
-            // SAFETY: so many bytes were read there.
-            let bytes = unsafe { std::slice::from_raw_parts(text as *const u8, length) };
-            frame.walled.copy(frame, pool, bytes)
+            duplicate(frame, pool, text, length)
         }
     })
 }
@@ -157,9 +159,7 @@ pub(crate) extern "C" fn apr_pstrndup(pool: u64, text: u64, most: u64) -> u64 {
             return Ok(0);
         }
         let length = frame.walled.length(text, most)?;
-        // SAFETY: so many bytes were read there.
-        let bytes = unsafe { std::slice::from_raw_parts(text as *const u8, length) };
-        frame.walled.copy(frame, pool, bytes)
+        duplicate(frame, pool, text, length)
     })
 }
 
@@ -174,9 +174,9 @@ fn memory(frame: &Frame, pool: u64, from: u64, bytes: u64, end: bool) -> Answer<
     let to = frame
         .walled
         .take(frame, pool, bytes.saturating_add(u64::from(end)))?;
-    // SAFETY: it was just taken; the module may read what it passes.
+    // SAFETY: it was just taken.
     unsafe {
-        (to as *mut u8).copy_from_nonoverlapping(from as *const u8, bytes as usize);
+        copied::into(frame, from, to as *mut u8, bytes as usize)?;
         if end {
             (to as *mut u8).add(bytes as usize).write(0);
         }
@@ -269,8 +269,8 @@ pub(crate) extern "C" fn apr_strtok(text: u64, separators: u64, last: u64) -> u6
         if at == 0 {
             return Ok(0);
         }
-        let text = string(at)?;
-        let separators = string(separators)?;
+        let text = copied::text(frame, at)?;
+        let separators = copied::text(frame, separators)?;
         let is_separator = |byte: &u8| separators.contains(byte);
         let skipped = text.iter().take_while(|byte| is_separator(byte)).count();
         let token = text[skipped..].iter().position(is_separator);
@@ -394,7 +394,7 @@ fn slot(cmd: u64, configuration: u64, argument: u64, bytes: u64, name: &str) -> 
         // they change.
         let copy = match name {
             _ if name.starts_with("ap_set_flag") || argument == 0 => None,
-            "ap_set_string_slot" => string(argument).map(|_| None)?,
+            "ap_set_string_slot" => copied::length(argument).map(|_| None)?,
             _ => Some(copied::with_zero(argument)?),
         };
         let argument = copy.as_ref().map_or(argument, |copy| copy.as_ptr() as u64);
@@ -613,12 +613,13 @@ pub(crate) extern "C" fn apr_bucket_heap_create(
 pub(crate) extern "C" fn apr_strmatch_precompile(pool: u64, text: u64, case: u64) -> u64 {
     mediate(|frame| {
         frame.walled.pool(frame, pool)?;
-        string(text)?;
+        let text = copied::text(frame, text)?;
         let real = apr::symbol("apr_strmatch_precompile").ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, and the pool lives.
         let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        // APR keeps the text's address.
-        let kept = frame.walled.copy(frame, pool, string(text)?)?;
+        // APR keeps the text's address, and has measured the text.
+        // SAFETY: the pool lives, and this thread works with it.
+        let kept = unsafe { copied::keep(pool, &text) };
         let made = real(pool, kept, case);
         frame.walled.know(frame, Some(pool), made, Kind::Pattern)?;
         if made != 0 {

@@ -7,9 +7,10 @@ use crate::frame::Frame;
 use crate::interface::Answer as Result_;
 use crate::layout::read;
 use crate::object::Kind;
-use crate::own::string;
 use crate::states::{by_row, real};
 use crate::walled::{Answer, Walled, lock};
+use std::collections::HashMap;
+use std::sync::Mutex;
 
 /// `ap_regex_t`.
 const PATTERN: u64 = 24;
@@ -29,14 +30,14 @@ pub(crate) extern "C" fn ap_regcomp(to: u64, text: u64, flags: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
         walled.must_write(to, PATTERN)?;
-        string(text)?;
+        let text = copied::name(frame, text)?;
         let (pool, ..) = walled
             .block(to)
             .ok_or("ap_regcomp: the place is not a pool's")?;
         let real = apr::symbol("ap_pregcomp").ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function, and the pool lives, as the module has a block of it.
         let real: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(real) };
-        let made = real(pool, text, flags);
+        let made = real(pool, text.as_ptr() as u64, flags);
         if made == 0 {
             return Ok(INVALID);
         }
@@ -178,23 +179,39 @@ pub(crate) extern "C" fn ap_regerror(error: u64, pattern: u64, to: u64, room: u6
     })
 }
 
-/// An expression that replaces something writes what comes out, and others write nothing.
+/// What was matched of late, by expressions: copies, which an expression refers to (`ap_rxplus_t.match`) until it is used again.
+static MATCHES: Mutex<Option<HashMap<u64, Vec<u8>>>> = Mutex::new(None);
+
+extern "C" fn forget(expression: u64) -> i32 {
+    lock(&MATCHES).get_or_insert_default().remove(&expression);
+    0
+}
+
+/// An expression that replaces something writes what comes out, and others write nothing. One thread at a time works with it.
 pub(crate) extern "C" fn ap_rxplus_exec(pool: u64, expression: u64, text: u64, to: u64) -> u64 {
     const NAME: &str = "ap_rxplus_exec";
     mediate(|frame| {
         if !call::has(frame, Kind::Replacement, expression) {
             return Err(format!("{NAME}: {expression:#x} is no expression"));
         }
+        let home = frame.walled.home_of(expression).ok_or("no pool")?;
         // SAFETY: httpd has made it.
         let replaces = unsafe { read(expression + REPLACEMENT) } != 0;
-        let words = if replaces { "p 3 ' w8" } else { "p 3 ' w8?" };
-        by_row(
-            frame,
-            NAME,
-            words,
-            Result_::Plain,
-            &[pool, expression, text, to],
-        )
+        let words = if replaces { "p 3 . w8" } else { "p 3 . w8?" };
+        let text = copied::name(frame, text).map_err(|what| format!("{NAME}: {what}"))?;
+        let arguments = [pool, expression, text.as_ptr() as u64, to];
+        let answer = by_row(frame, NAME, words, Result_::Plain, &arguments);
+        // A copy of before is let go now: the expression refers to this one, or to none.
+        let known = lock(&MATCHES)
+            .get_or_insert_default()
+            .insert(expression, text);
+        if known.is_none() {
+            let act = forget as *const () as usize;
+            let none = apr::apr_pool_cleanup_null as *const () as usize;
+            // SAFETY: the expression's pool lives, and our function stays.
+            unsafe { apr::apr_pool_cleanup_register(home, expression, act, none) };
+        }
+        answer
     })
 }
 
@@ -204,7 +221,7 @@ const MATCHED: u64 = 40;
 const COUNT: u64 = 48;
 const PLACES: u64 = 56;
 
-/// A part of what was matched. The string is the module's, and may be another one by now.
+/// A part of what was matched.
 pub(crate) extern "C" fn ap_rxplus_pmatch(pool: u64, expression: u64, number: u64) -> u64 {
     const NAME: &str = "ap_rxplus_pmatch";
     mediate(|frame| {
@@ -221,12 +238,15 @@ pub(crate) extern "C" fn ap_rxplus_pmatch(pool: u64, expression: u64, number: u6
         // SAFETY: httpd has made so many.
         let part = unsafe { read(places + 8 * number) };
         let (start, end) = (part as u32 as i32, (part >> 32) as i32);
-        let text = copied::text(frame, matched).map_err(|what| format!("{NAME}: {what}"))?;
+        let known = lock(&MATCHES);
+        let text = known.as_ref().and_then(|known| known.get(&expression));
+        let text = text.cloned().ok_or("nothing was matched")?;
+        drop(known);
         let (Ok(start), Ok(end)) = (usize::try_from(start), usize::try_from(end)) else {
             return frame.walled.copy(frame, pool, b"");
         };
         let part = text.get(start..end);
-        let part = part.ok_or_else(|| format!("{NAME}: the string is another one"))?;
+        let part = part.ok_or_else(|| format!("{NAME}: no part of the string"))?;
         frame.walled.copy(frame, pool, part)
     })
 }

@@ -9,6 +9,7 @@
 use crate::apr;
 use crate::backends::here;
 use crate::call::{is_request, mediate};
+use crate::copied::Names;
 use crate::frame::{self, Frame, Held};
 use crate::homes::Homes;
 use crate::layout::{self, read};
@@ -82,6 +83,33 @@ pub(crate) unsafe fn lasting_copy(text: &[u8]) -> Result<u64, String> {
         (at as *mut u8).copy_from_nonoverlapping(text.as_ptr(), text.len());
         Ok(at)
     }
+}
+
+/// The same of a string that may be null.
+///
+/// # Safety
+/// As [`lasting_copy`].
+pub(crate) unsafe fn lasting_or_null(text: Option<&Vec<u8>>) -> Result<u64, String> {
+    match text {
+        None => Ok(0),
+        // SAFETY: by the caller.
+        Some(text) => unsafe { lasting_copy(text) },
+    }
+}
+
+/// The same of a list of strings.
+///
+/// # Safety
+/// As [`lasting_copy`].
+pub(crate) unsafe fn lasting_names(names: &Names) -> Result<u64, String> {
+    let mut words = Vec::new();
+    for name in names.names() {
+        // SAFETY: by the caller.
+        words.extend(unsafe { lasting_copy(name)? }.to_ne_bytes());
+    }
+    words.extend([0; 8]);
+    // SAFETY: by the caller. APR aligns what a pool gives.
+    unsafe { lasting_copy(&words) }
 }
 
 pub(crate) fn serves() -> bool {

@@ -2,9 +2,8 @@
 
 use crate::apr;
 use crate::call::{self, mediate};
-use crate::copied;
+use crate::copied::{self, Names};
 use crate::object::Kind;
-use crate::own::string;
 use crate::slots::{self, WIDE};
 use crate::walled::lock;
 use std::collections::HashMap;
@@ -30,19 +29,29 @@ fn start(name: &str, r: Option<u64>, arguments: [u64; 6]) -> u64 {
         if r.is_some_and(|r| !call::is_request(frame, r)) {
             return Err(format!("{name}: no request of the module"));
         }
-        string(program)?;
-        for list in [words, environment] {
-            // The program's own words there must be; none is the server's environment.
-            if list != 0 || list == words {
-                call::texts(frame, list).map_err(|what| format!("{name}: {what}"))?;
-            }
-        }
+        let program = copied::name(frame, program)?;
+        // The program's own words there must be; none is the server's environment.
+        let named = |what: String| format!("{name}: {what}");
+        let words = Names::of(frame, words).map_err(named)?;
+        let environment = match environment {
+            0 => None,
+            list => Some(Names::of(frame, list).map_err(named)?),
+        };
+        let environment = environment.as_ref().map_or(0, Names::at);
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: the pool lives, and the function gets memory of the pool's for what it writes.
         unsafe {
             let made = apr::apr_palloc(pool, PROCESS) as *mut [u64; WORDS];
             made.write([0; WORDS]);
-            let own = [made as u64, program, words, environment, attributes, pool];
+            let program = program.as_ptr() as u64;
+            let own = [
+                made as u64,
+                program,
+                words.at(),
+                environment,
+                attributes,
+                pool,
+            ];
             let status = match r {
                 Some(r) => {
                     let mut all = [0; WIDE];

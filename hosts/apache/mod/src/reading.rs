@@ -29,7 +29,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-pub(crate) use published::{array, copies, enter, leave, made, publish};
+pub(crate) use published::{copies, enter, leave, made, publish, puts};
 use structures::{
     COMMAND_PATH, COMMAND_STATE, CORE_DIRECTORY, CORE_SERVER, DIRECTIVE, DIRECTIVE_TEXTS,
     FILTER_RECORD, SERVER_DEFAULTS, TABLES, TEXTS, constant, in_server, in_table, in_texts, shown,

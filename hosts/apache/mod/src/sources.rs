@@ -8,11 +8,11 @@
 use crate::apr;
 use crate::back;
 use crate::call::mediate;
+use crate::copied;
 use crate::frame::{Frame, Root};
 use crate::interface::back as kind;
 use crate::layout::{self, read};
 use crate::object::Kind;
-use crate::own::string;
 use crate::slots::Function;
 use crate::swaps::Rule;
 use crate::walled::{Answer, Walled, lock};
@@ -150,7 +150,7 @@ pub(crate) extern "C" fn ap_pcfg_open_custom(
     mediate(|frame| {
         let walled = frame.walled;
         walled.pool(frame, pool)?;
-        string(name)?;
+        let name = copied::text(frame, name)?;
         let functions = [
             back::stand_in(frame, kind("source_character"), getc)?,
             back::stand_in(frame, kind("source_line"), gets)?,
@@ -180,7 +180,8 @@ pub(crate) extern "C" fn ap_pcfg_open_custom(
                 state: state.unwrap_or(0),
                 file: 0,
             });
-            let file = real(pool, name, at, c, l, e);
+            // httpd keeps the name's address.
+            let file = real(pool, copied::keep(pool, &name), at, c, l, e);
             (*at).file = file;
             walled.know_file(frame, file, pool)?;
             Ok(file)

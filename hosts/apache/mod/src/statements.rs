@@ -36,7 +36,7 @@ pub(crate) extern "C" fn apr_dbd_prepare(
         let places = places(&text);
         text.push(0);
         let arguments = [driver, pool, handle, text.as_ptr() as u64, label, to];
-        let words = "V p H . '? >Q";
+        let words = "V p H . \"? >Q";
         let status = by_row(frame, "apr_dbd_prepare", words, Result_::Plain, &arguments)?;
         // SAFETY: the row has seen that the module may write, and so read, there.
         let made = unsafe { read(to) };

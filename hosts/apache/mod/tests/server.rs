@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 21] = [
+    let tests: [(&str, Test); 22] = [
         ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
         (
@@ -91,6 +91,7 @@ fn main() -> ExitCode {
             "threads",
             attacks::what_another_thread_works_with_is_not_ended_nor_used,
         ),
+        ("twice", attacks::texts_that_change_are_read_once),
         (
             "leaves",
             attacks::a_child_in_which_a_module_stays_stopped_is_replaced,

@@ -169,7 +169,7 @@ pub(super) fn published(
     if field != LANGUAGES {
         let text = copied::text_of(walled, at)?;
         // SAFETY: the request's thread takes memory of its pool.
-        return Ok((is_over && walled.writes(at, 1)).then(|| unsafe { keep(pool, &text) }));
+        return Ok((is_over && walled.writes(at, 1)).then(|| unsafe { copied::keep(pool, &text) }));
     }
     if !walled.writes(at, ARRAY) {
         walled.must_read(at, ARRAY)?;
@@ -204,7 +204,7 @@ pub(super) fn names(frame: &Frame, pool: u64, at: u64, is_kept: bool) -> Answer<
         let text = copied::text_of(walled, text)?;
         if is_kept {
             // SAFETY: the pool is the request's or the table's, with which this thread works.
-            made.push(unsafe { keep(pool, &text) });
+            made.push(unsafe { copied::keep(pool, &text) });
         }
     }
     if !is_kept {
@@ -222,38 +222,44 @@ pub(super) fn names(frame: &Frame, pool: u64, at: u64, is_kept: bool) -> Answer<
     }
 }
 
-/// A copy of a string in a pool.
-///
-/// # Safety
-/// The pool lives, and is this thread's.
-pub(super) unsafe fn keep(pool: u64, text: &[u8]) -> u64 {
-    // SAFETY: by the caller; there is room for the zero.
-    unsafe {
-        let at = apr::apr_palloc(pool, text.len() as u64 + 1);
-        (at as *mut u8).copy_from_nonoverlapping(text.as_ptr(), text.len());
-        ((at as *mut u8).add(text.len())).write(0);
-        at
-    }
-}
+/// What certain modules put into tables, and is no string: an array of strings, and structures of their own by names that begin so.
+const ARRAY_NAME: &[u8] = b"ap-mime-exceptions-list";
+const STRUCTURES: [(&str, &[u8]); 2] = [
+    ("session_cookie_module", b"mod_session_cookie"),
+    ("session_dbd_module", b"mod_session_dbd"),
+];
 
-/// The stand-ins for an array of strings that a module has put into a table by this name: copies of both in the table's pool.
-pub(crate) fn array(frame: &Frame, name: &str, arguments: &[u64]) -> Answer<Option<(u64, u64)>> {
+/// Whether a call puts such a thing into a table, which is done then. The table gets a copy of the array, as of its name. A structure's
+/// address is all that others see.
+pub(crate) fn puts(frame: &Frame, name: &str, arguments: &[u64]) -> Answer<bool> {
     let [table, key, value, ..] = *arguments else {
-        return Ok(None);
+        return Ok(false);
     };
-    if name != "apr_table_setn" || value == 0 || !crate::call::has(frame, Kind::Table, table) {
-        return Ok(None);
+    if name != "apr_table_setn" || value == 0 {
+        return Ok(false);
     }
-    // mod_mime and mod_negotiation.
-    let key = copied::text_of(frame.walled, key)?;
-    if key != b"ap-mime-exceptions-list" {
-        return Ok(None);
+    let begins = STRUCTURES.iter().find(|(own, _)| *own == frame.walled.name);
+    let length = copied::bare_length(key).unwrap_or(0);
+    if begins.is_none() && length != ARRAY_NAME.len() {
+        return Ok(false);
     }
-    // SAFETY: the table is one that the module may pass, and begins with its pool.
-    let pool = unsafe { read(table) };
-    let value = names(frame, pool, value, true)?;
-    // SAFETY: the pool is the table's, with which this thread works.
-    Ok(Some((unsafe { keep(pool, &key) }, value)))
+    let key = copied::text(frame, key)?;
+    let is_array = key == ARRAY_NAME;
+    let is_structure = begins.is_some_and(|(_, begins)| key.starts_with(begins));
+    if !(is_array || is_structure) || !crate::call::has(frame, Kind::Table, table) {
+        return Ok(false);
+    }
+    // SAFETY: the table is one that the module may pass, and begins with its pool, with which this thread works.
+    unsafe {
+        let pool = read(table);
+        let value = match is_array {
+            true => names(frame, pool, value, true)?,
+            false => value,
+        };
+        let key = copied::keep(pool, &key);
+        apr::apr_table_setn(table, key as *const _, value as *const _);
+    }
+    Ok(true)
 }
 
 /// The function that copies what it puts into a table, for one that does not: others read what a module puts there.

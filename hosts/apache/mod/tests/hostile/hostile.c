@@ -80,6 +80,8 @@ static int hostile(request_rec *r)
         return locked(r, what);
     if (strstr(what, "kept") || !strncmp(what, "keep-", 5) || !strcmp(what, "go-on"))
         return waits(r, what);
+    if (!strncmp(what, "two-", 4))
+        return of_two(r, what);
     if (strstr(what, "-followed"))
         return followed(r, what);
     if (!strcmp(what, "next")) {

@@ -47,6 +47,7 @@ int fill(request_rec *r, const char *what);
 int heap(request_rec *r, const char *what);
 int waits(request_rec *r, const char *what);
 int locked(request_rec *r, const char *what);
+int of_two(request_rec *r, const char *what);
 /* texts.c */
 void texts(request_rec *r, const char *what);
 /* structures.c */

@@ -1,5 +1,6 @@
 /* Objects of libraries, and words that the core follows. */
 #include "hostile.h"
+#include "apr_strmatch.h"
 
 /* Objects of libraries, as mod_ldap, mod_proxy_html and mod_proxy_fdpass have them. */
 #ifdef WITHOUT_WALL
@@ -19,6 +20,17 @@ LIBRARY int htmlParseChunk(void *, const char *, int, int);
 LIBRARY int xmlCtxtUseOptions(void *, int);
 
 static void *volatile parser;
+static char own_name[] = "own";
+
+static apr_status_t no_character(char *to, void *data)
+{
+    return APR_EOF;
+}
+
+static apr_status_t no_line(void *to, apr_size_t bytes, void *data)
+{
+    return APR_EOF;
+}
 
 static void parse_again(void *data, const char *text, int bytes)
 {
@@ -90,6 +102,11 @@ void objects(request_rec *r, const char *what)
     }
     if (!strcmp(what, "file-of-lines"))
         ap_pcfg_open_custom(r->pool, "forged", forged, (void *)0x1234, (void *)0x1234, NULL);
+    /* What the core keeps is not the module's to change later. */
+    if (!strcmp(what, "file-named"))
+        *(char *)ap_pcfg_open_custom(r->pool, own_name, NULL, no_character, no_line, NULL)->name = 'b';
+    if (!strcmp(what, "pattern-written"))
+        *(char *)apr_strmatch_precompile(r->pool, own_name, 1)->pattern = 'b';
     /* Words that the core follows: something of another kind, of the module's own, and on the way back. */
     if (!strcmp(what, "swap-filter")) {
         r->output_filters = (ap_filter_t *)r->pool;

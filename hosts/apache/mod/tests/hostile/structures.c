@@ -37,13 +37,6 @@ static void matches(request_rec *r, const char *what)
         part.rm_eo = 4;
         ap_pregsub(r->pool, "$0", "abc", 1, &part);
     }
-    if (!strcmp(what, "match-part")) {
-        char *text = apr_pstrdup(r->pool, "....ab");
-        ap_rxplus_t *expression = ap_rxplus_compile(r->pool, "m/ab/");
-        ap_rxplus_exec(r->pool, expression, text, NULL);
-        text[3] = '\0';
-        ap_rxplus_pmatch(r->pool, expression, 0);
-    }
     if (!strcmp(what, "match-error")) {
         char text[100];
         ap_regerror(-(1 << 28), NULL, text, sizeof(text));
@@ -167,6 +160,12 @@ int followed(request_rec *r, const char *what)
         copy.pool = (apr_pool_t *)wild;
         apr_sockaddr_ip_getbuf(text, sizeof(text), &copy);
         ap_rputs(text, r);
+    } else if (!strcmp(what, "match-followed")) {
+        char *text = apr_pstrdup(r->pool, "....ab");
+        ap_rxplus_t *expression = ap_rxplus_compile(r->pool, "m/ab/");
+        ap_rxplus_exec(r->pool, expression, text, NULL);
+        text[3] = '\0';
+        ap_rputs(ap_rxplus_pmatch(r->pool, expression, 0), r);
     } else {
         unsigned char sum[APR_MD5_DIGESTSIZE];
         apr_md5_ctx_t digest;

@@ -94,6 +94,8 @@ void texts(request_rec *r, const char *what)
         ap_cookie_write(r, "a", text, NULL, 0, r->headers_out, NULL);
     if (!strcmp(what, "cookie-attributes"))
         ap_cookie_remove(r, "a", text, r->headers_out, NULL);
+    if (!strcmp(what, "methods"))
+        ap_allow_methods(r, 0, text, NULL);
     if (!strcmp(what, "encoding"))
         apr_xlate_open(&encoding, "UTF-8", text, r->pool);
     if (!strcmp(what, "encoding-number"))

@@ -1,5 +1,6 @@
 /* Several threads of the module. */
 #include "hostile.h"
+#include "ap_regex.h"
 
 /* Two threads change what belongs to no request, without a lock of their own. */
 #define MANY 40000
@@ -244,5 +245,151 @@ int locked(request_rec *r, const char *what)
         kept_pool = r->pool;
         apr_thread_mutex_lock(lock_of_threads);
     }
+    return OK;
+}
+
+/* One thread passes a text, and another one changes it meanwhile. No state of it has what lies behind. */
+enum { WORDS_END = 400, ALL = 1000, TEXTS = 20000, LENGTHS = 20000, CHANGES = 200, SEGMENTS = 400, SEGMENT = 1 << 20 };
+
+static volatile char text_of_two[ALL + 1];
+/* As long as this, or ten characters. */
+static volatile char text_of_lengths[1 << 20];
+static volatile int passes;
+static apr_shm_t *volatile segment_of_two;
+
+static void change_words(int to)
+{
+    int n;
+
+    for (n = 1; n < WORDS_END; n += 2)
+        text_of_two[n] = to ? 'a' : ' ';
+}
+
+static void end_segments(void)
+{
+    int n;
+
+    while (passes == 2) {
+        apr_shm_t *now = segment_of_two;
+
+        if (!now)
+            continue;
+        for (n = 0; n < 20000 * (depth++ % 8); n++)
+            keys[0] = n;
+        apr_shm_destroy(now);
+        segment_of_two = NULL;
+    }
+}
+
+/* How many texts were not as they have been at any time. */
+static int wrong_words(request_rec *r)
+{
+    int n, wrong = 0;
+    char **words;
+
+    for (n = 0; n < TEXTS; n++) {
+        apr_pool_t *below;
+
+        apr_pool_create(&below, r->pool);
+        if (apr_tokenize_to_argv((const char *)text_of_two, &words, below) == APR_SUCCESS)
+            for (; *words; words++)
+                wrong += strchr(*words, 'x') != NULL;
+        apr_pool_destroy(below);
+    }
+    return wrong;
+}
+
+/* What APR or httpd measures first, and copies then. */
+static void copy_lengths(apr_pool_t *p, const char *what)
+{
+    const char *text = (const char *)text_of_lengths;
+    char *made;
+
+    if (!strcmp(what, "two-tables")) {
+        apr_table_t *table = apr_table_make(p, 2);
+
+        apr_table_addn(table, "one", text);
+        apr_table_addn(table, "one", text);
+        apr_table_compress(table, APR_OVERLAP_TABLES_MERGE);
+    }
+    if (!strcmp(what, "two-paths"))
+        apr_filepath_merge(&made, "/one", text, 0, p);
+    if (!strcmp(what, "two-matches"))
+        ap_rxplus_exec(p, ap_rxplus_compile(p, "s/b/c/"), text, &made);
+}
+
+static int joined_segments(request_rec *r)
+{
+    int n;
+
+    for (n = 0; n < SEGMENTS; n++) {
+        apr_pool_t *below, *p;
+        apr_shm_t *segment;
+        char *text;
+
+        apr_pool_create(&below, r->pool);
+        apr_pool_create(&p, NULL);
+        if (apr_shm_create(&segment, SEGMENT, NULL, p) != APR_SUCCESS)
+            return n;
+        text = apr_shm_baseaddr_get(segment);
+        memset(text, 'a', SEGMENT - 1);
+        segment_of_two = segment;
+        apr_pstrcat(below, text, NULL);
+        while (segment_of_two)
+            apr_sleep(100);
+        apr_pool_destroy(below);
+        apr_pool_destroy(p);
+    }
+    return n;
+}
+
+int of_two(request_rec *r, const char *what)
+{
+    int n, changes = 0, wrong = 0;
+
+    ap_set_content_type(r, "text/plain");
+    if (!strcmp(what, "two-change")) {
+        for (n = 0; !passes && n < 5000; n++)
+            apr_sleep(1000);
+        for (n = 0; passes == 1; n++)
+            change_words(n & 1);
+        end_segments();
+        /* It stays so for a moment, or nobody would see one of the two. */
+        for (n = 0; passes == 3; n++)
+            if (n % 4096 == 0)
+                text_of_lengths[10] = text_of_lengths[10] ? 0 : 'a';
+        ap_rputs("done", r);
+        return OK;
+    }
+    if (!strcmp(what, "two-words")) {
+        memset((char *)text_of_two, 'a', WORDS_END);
+        memset((char *)text_of_two + WORDS_END, 'x', ALL - WORDS_END);
+        for (n = WORDS_END + 1; n < ALL; n += 4)
+            text_of_two[n] = ' ';
+        text_of_two[WORDS_END] = 0;
+        passes = 1;
+        wrong = wrong_words(r);
+    }
+    if (!strcmp(what, "two-tables") || !strcmp(what, "two-paths") || !strcmp(what, "two-matches")) {
+        memset((char *)text_of_lengths, 'a', sizeof(text_of_lengths) - 1);
+        text_of_lengths[0] = 'b';
+        passes = 3;
+        /* The other thread may have no processor for a while. */
+        for (n = 0; n < LENGTHS && changes < CHANGES; n++) {
+            apr_pool_t *below;
+            const char now = text_of_lengths[10];
+
+            apr_pool_create(&below, r->pool);
+            copy_lengths(below, what);
+            changes += now != text_of_lengths[10];
+            apr_pool_destroy(below);
+        }
+    }
+    if (!strcmp(what, "two-segments")) {
+        passes = 2;
+        wrong = SEGMENTS - joined_segments(r);
+    }
+    passes = 0;
+    ap_rprintf(r, "%d", wrong);
     return OK;
 }

@@ -130,9 +130,12 @@ pub(crate) fn each_structure_is_looked_at(place: &Place) {
             let is_string = *shape == Shape::Bytes { is_const: true };
             let text = headers.text(name, at);
             // Bytes of a length that the call says are read once.
-            let is_whole = matches!(word, "." | "'" | "'?");
-            if row.is_text && is_string && is_whole {
+            if row.is_text && is_string && word == "." {
                 faults.push(format!("{name} {at} `{text}` may be read twice"));
+            }
+            // Another thread of the module may change a string, or give its memory back, while the function reads.
+            if matches!(word, "'" | "'?" | "'[" | "'[?" | "'+" | "'+?") {
+                faults.push(format!("{name} {at} `{text}` is read where it lies"));
             }
             if let Shape::Plain { name, .. } | Shape::Structure { name, .. } = shape
                 && let Some(bytes) = bytes(word)
