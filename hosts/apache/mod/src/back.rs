@@ -5,11 +5,12 @@ use crate::apr;
 use crate::caught::caught;
 use crate::copied;
 use crate::deeds;
-use crate::frame::{Frame, Root};
+use crate::frame::{Frame, Root, Roots};
 use crate::interface::{Answer as Result_, Back, Given};
 use crate::layout::{self, read};
 use crate::leaving;
 use crate::own;
+use crate::quick::Map;
 use crate::reading;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::sources;
@@ -58,6 +59,8 @@ pub(crate) struct Slot {
     is_plain: bool,
     /// Whether an argument is granted, copied or shown.
     is_seen_to: bool,
+    /// Whether it is a filter's function: a brigade is shown, and nothing else is done.
+    is_filter: bool,
 }
 
 static SLOTS: [OnceLock<Slot>; COUNT] = [const { OnceLock::new() }; COUNT];
@@ -123,6 +126,7 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
                 kind,
                 is_seen_to,
                 is_plain: !is_seen_to && kind.answer.is_plain() && kind.given.len() <= 6,
+                is_filter: kind.is_filter && !walled.reads,
             });
             known.insert(key, place);
             place
@@ -136,7 +140,7 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
 
 /// Whether a function is one of ours that stands for one of this module's.
 pub(crate) fn is_of(walled: &Walled, function: u64) -> bool {
-    static PLACES: OnceLock<HashMap<u64, usize>> = OnceLock::new();
+    static PLACES: OnceLock<Map<usize>> = OnceLock::new();
     let both =
         |place| [slots::at(&STANDS, place), slots::at(&FEW, place)].map(|at| (at as u64, place));
     let place = PLACES
@@ -199,6 +203,12 @@ fn is_timed(walled: &Walled) -> bool {
     walled.calls.count().is_multiple_of(TIMED)
 }
 
+/// With nothing behind the sixth.
+#[inline]
+fn all(&[a, b, c, d, e, f]: &[u64; FEW_MOST]) -> [u64; WIDE] {
+    [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0]
+}
+
 impl Slot {
     /// What an ended call answers.
     fn error(&self, why: &str) -> u64 {
@@ -218,14 +228,11 @@ impl Slot {
     }
 
     #[inline(always)]
-    fn fill(&self, arguments: &[u64], roots: &mut [Root; 6]) {
-        let mut places = roots.iter_mut();
+    fn fill(&self, arguments: &[u64], roots: &mut Roots) {
         for (at, given) in &self.kind.roots {
             let value = arguments.get(*at).copied().unwrap_or(0);
-            if value != 0
-                && let Some(place) = places.next()
-            {
-                *place = given.root(value);
+            if value != 0 {
+                roots.push(given.root(value));
             }
         }
     }
@@ -234,32 +241,96 @@ impl Slot {
         self.call_closely(arguments, None)
     }
 
+    /// Whether the module has done nothing of note but to write fields, and runs.
+    #[inline(always)]
+    fn is_quiet(&self) -> bool {
+        !self.walled.deeds.has(!deeds::WROTE) && !self.walled.domain.is_ended()
+    }
+
     #[inline(always)]
     fn call_few(&self, arguments: &[u64; FEW_MOST]) -> u64 {
         let walled = self.walled;
-        let all = || {
-            let [a, b, c, d, e, f] = *arguments;
-            [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0]
-        };
         // Nearly all calls. All else is for deeds, and for modules that have ended.
-        if !self.is_plain || !walled.deeds.none() || walled.domain.is_ended() || reading::any() {
-            return self.call_closely(&all(), None);
+        if !(self.is_plain || self.is_filter) || !self.is_quiet() || reading::any() {
+            return self.call_closely(&all(arguments), None);
         }
         if is_timed(walled) {
-            return self.call_closely(&all(), Some(true));
+            return self.call_closely(&all(arguments), Some(true));
         }
-        let fill = |roots: &mut [Root; 6]| self.fill(arguments, roots);
+        let mut why = None;
+        let fill = |roots: &mut Roots| self.fill(arguments, roots);
         let result = Frame::enter(walled, fill, |frame| {
-            let result = self.invoke_few(arguments);
-            match walled.deeds.none() && !walled.domain.is_ended() {
-                true => Ok(result),
-                false => Err(self.behind(frame, result)),
+            let is_touched = walled.deeds.has(deeds::WROTE);
+            if !self.is_plain {
+                return self.filter(frame, arguments).unwrap_or_else(|error| {
+                    why = Some(error);
+                    0
+                });
             }
+            if is_touched && let Err(error) = self.touched(frame) {
+                why = Some(error);
+                return 0;
+            }
+            let result = self.invoke_few(arguments);
+            if self.is_quiet() {
+                return result;
+            }
+            self.behind(frame, result).unwrap_or_else(|error| {
+                why = Some(error);
+                0
+            })
         });
-        match result {
-            Ok(result) => result,
-            Err(result) => result.unwrap_or_else(|why| self.ended(&all(), &why)),
+        match why {
+            None => result,
+            Some(why) => self.ended(&all(arguments), &why),
         }
+    }
+
+    /// Grants what the module has written of late of what the call was given.
+    #[inline(never)]
+    fn touched(&self, frame: &Frame) -> Answer<()> {
+        let touched = caught(|| {
+            let mut given = frame.given();
+            given.try_for_each(|root| self.walled.touch(frame, root))
+        });
+        match touched {
+            Ok(()) => Ok(()),
+            Err(why) => self.settled(frame, Err(why)).map(drop),
+        }
+    }
+
+    /// A filter's function. The second argument is its brigade, of which the module gets a copy, as in `seen_to`.
+    #[inline(never)]
+    fn filter(&self, frame: &Frame, arguments: &[u64; FEW_MOST]) -> Answer<u64> {
+        let result = caught(|| self.filtered(frame, *arguments));
+        // A call that leaves nothing to see to.
+        if self.is_quiet() && result.is_ok() {
+            return result;
+        }
+        self.settled(frame, result)
+    }
+
+    #[inline(always)]
+    fn filtered(&self, frame: &Frame, mut arguments: [u64; FEW_MOST]) -> Answer<u64> {
+        let walled = self.walled;
+        if walled.deeds.has(deeds::WROTE) {
+            for root in frame.given() {
+                walled.touch(frame, root)?;
+            }
+        }
+        let mut shown = None;
+        if arguments[1] != 0 {
+            let home = frame.home().ok_or("a brigade without a connection")?;
+            let (copy, is_known) = walled.show_brigade(frame, home, arguments[1])?;
+            shown = Some((copy, is_known));
+            arguments[1] = copy;
+        }
+        let result = self.invoke_few(&arguments);
+        walled.exchange(frame)?;
+        if let Some((copy, is_known)) = shown {
+            walled.end_brigade(frame, copy, is_known)?;
+        }
+        Ok(result)
     }
 
     /// Behind a plain call, if there is more to look at.
@@ -299,7 +370,7 @@ impl Slot {
             leaving::leave(&walled.name);
             return self.ended(arguments, &format!("{} was stopped", walled.name));
         }
-        let fill = |roots: &mut [Root; 6]| self.fill(arguments, roots);
+        let fill = |roots: &mut Roots| self.fill(arguments, roots);
         let result = Frame::enter(walled, fill, |frame| {
             if reading::any() {
                 caught(|| reading::enter(frame, arguments)).unwrap_or_else(|why| {
@@ -466,8 +537,7 @@ impl Slot {
         for (at, given) in self.all_given(self.kind.shows) {
             if *given == Given::Brigade && arguments[at] != 0 {
                 let home = frame.home().ok_or("a brigade without a connection")?;
-                let is_known = walled.has_shown(arguments[at]);
-                let copy = walled.show_brigade(frame, home, arguments[at])?;
+                let (copy, is_known) = walled.show_brigade(frame, home, arguments[at])?;
                 let place = shown.iter_mut().find(|place| place.is_none());
                 *place.ok_or("a call with many brigades")? = Some((copy, is_known));
                 arguments[at] = copy;
@@ -486,11 +556,7 @@ impl Slot {
         }
         exchanged?;
         for (copy, is_known) in shown.into_iter().flatten() {
-            let ended = walled.end_brigade(frame, copy);
-            if !is_known {
-                walled.hide_brigade(copy);
-            }
-            ended?;
+            walled.end_brigade(frame, copy, is_known)?;
         }
         self.looked_at(frame, result)
     }

@@ -1,27 +1,36 @@
 //! Short lists that need no memory of their own: nearly all calls pass one brigade with a bucket or two.
 
-/// The first `N` elements, and those behind them.
+use std::mem::MaybeUninit;
+
+/// The first `N` elements, and those behind them. Only the first `count` places are written: most lists stay empty.
 pub(crate) struct Few<T, const N: usize> {
     count: usize,
-    few: [T; N],
+    few: [MaybeUninit<T>; N],
     more: Vec<T>,
 }
 
-impl<T: Copy + Default, const N: usize> Few<T, N> {
+impl<T: Copy, const N: usize> Few<T, N> {
     #[inline]
     pub(crate) fn new() -> Few<T, N> {
         Few {
             count: 0,
-            few: [T::default(); N],
+            few: [const { MaybeUninit::uninit() }; N],
             more: Vec::new(),
         }
+    }
+
+    /// Those that lie here.
+    #[inline]
+    fn first(&self) -> &[T] {
+        // SAFETY: `push` writes each place before it counts it, and one that may be unwritten lies as one that is not.
+        unsafe { std::slice::from_raw_parts(self.few.as_ptr().cast::<T>(), self.count) }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, one: T) {
         match self.few.get_mut(self.count) {
             Some(place) => {
-                *place = one;
+                place.write(one);
                 self.count += 1;
             }
             None => self.more.push(one),
@@ -30,14 +39,14 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
 
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.few.iter().take(self.count).chain(&self.more)
+        self.first().iter().chain(&self.more)
     }
 
     /// The one at a place, if there is one. To go through a list so moves nothing.
     #[inline]
     pub(crate) fn at(&self, place: usize) -> Option<T> {
         match place < self.count {
-            true => self.few.get(place).copied(),
+            true => self.first().get(place).copied(),
             false => self.more.get(place - self.count).copied(),
         }
     }
@@ -55,16 +64,21 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.more.pop().or_else(|| {
-            self.count = self.count.checked_sub(1)?;
-            self.few.get(self.count).copied()
+            let last = self.first().last().copied()?;
+            self.count -= 1;
+            Some(last)
         })
     }
 
     /// All of them, in their order; none are left.
     #[inline]
     pub(crate) fn take(&mut self) -> impl Iterator<Item = T> + use<T, N> {
-        let count = std::mem::take(&mut self.count);
-        let first = self.few.into_iter().take(count);
+        let (count, few) = (std::mem::take(&mut self.count), self.few);
+        // SAFETY: as in `first`, which had so many.
+        let first = few
+            .into_iter()
+            .take(count)
+            .map(|one| unsafe { one.assume_init() });
         first.chain(std::mem::take(&mut self.more))
     }
 }

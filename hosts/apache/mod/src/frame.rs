@@ -9,6 +9,8 @@ use crate::pools;
 use crate::turns;
 use crate::walled::Walled;
 use std::cell::{Cell, RefCell};
+use std::mem::MaybeUninit;
+use std::ops::Deref;
 
 /// An object that the core has passed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +53,36 @@ impl Root {
     }
 }
 
+/// So many roots a call has at most.
+const ROOTS: usize = 6;
+
+/// What a call was given. Only the first `count` places are written: most calls have one.
+pub(crate) struct Roots {
+    count: usize,
+    all: [MaybeUninit<Root>; ROOTS],
+}
+
+impl Roots {
+    /// One more; behind the last place there is none.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, root: Root) {
+        if let Some(place) = self.all.get_mut(self.count) {
+            place.write(root);
+            self.count += 1;
+        }
+    }
+}
+
+impl Deref for Roots {
+    type Target = [Root];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Root] {
+        // SAFETY: `push` writes each place before it counts it, and one that may be unwritten lies as one that is not.
+        unsafe { std::slice::from_raw_parts(self.all.as_ptr().cast::<Root>(), self.count) }
+    }
+}
+
 /// What a call of the host works with until it returns.
 #[derive(Clone, Copy, Default)]
 pub(crate) enum Held {
@@ -67,7 +99,7 @@ pub(crate) enum Held {
 /// A call that is in a module.
 pub(crate) struct Frame {
     pub(crate) walled: &'static Walled,
-    pub(crate) roots: [Root; 6],
+    pub(crate) roots: Roots,
     pub(crate) before: *const Frame,
     /// What the module's call of the host works with now, and how much that is.
     held: RefCell<Few<Held, 2>>,
@@ -93,45 +125,46 @@ impl Frame {
     #[inline(always)]
     pub(crate) fn enter<R>(
         walled: &'static Walled,
-        fill: impl FnOnce(&mut [Root; 6]),
+        fill: impl FnOnce(&mut Roots),
         call: impl FnOnce(&Frame) -> R,
     ) -> R {
         // The thread's own place is looked up once: that is a call in a library.
-        NOW.with(|now| {
-            let before = now.get();
-            let mut frame = Frame {
-                walled,
-                roots: [Root::None; 6],
-                before,
-                held: RefCell::new(Few::new()),
-                kept: Cell::new(0),
-                computes: Cell::new(false),
-            };
-            fill(&mut frame.roots);
-            now.set(&raw const frame);
-            // SAFETY: a frame's caller lives longer.
-            let outer = unsafe { before.as_ref() };
-            let is_inside = outer.is_some_and(|outer| outer.kept() != 0);
-            if is_inside {
-                turns::enter();
-            }
-            let result = call(&frame);
-            if is_inside {
-                turns::leave();
-            }
-            frame.let_go(0);
-            now.set(before);
-            result
-        })
+        let now = NOW.with(std::ptr::from_ref);
+        // SAFETY: the thread's own place is there until the thread ends, and this runs in the thread.
+        let now = unsafe { &*now };
+        let before = now.get();
+        let mut frame = Frame {
+            walled,
+            roots: Roots {
+                count: 0,
+                all: [const { MaybeUninit::uninit() }; ROOTS],
+            },
+            before,
+            held: RefCell::new(Few::new()),
+            kept: Cell::new(0),
+            computes: Cell::new(false),
+        };
+        fill(&mut frame.roots);
+        now.set(&raw const frame);
+        // SAFETY: a frame's caller lives longer.
+        let outer = unsafe { before.as_ref() };
+        let is_inside = outer.is_some_and(|outer| outer.kept() != 0);
+        if is_inside {
+            turns::enter();
+        }
+        let result = call(&frame);
+        if is_inside {
+            turns::leave();
+        }
+        frame.let_go(0);
+        now.set(before);
+        result
     }
 
     /// What this very call was given.
     #[inline]
     pub(crate) fn given(&self) -> impl Iterator<Item = Root> {
-        let roots = self.roots.iter();
-        roots
-            .copied()
-            .take_while(|root| !matches!(root, Root::None))
+        self.roots.iter().copied()
     }
 
     /// This call, and those that it was made in.
@@ -264,8 +297,7 @@ impl Frame {
         });
         let module = self.walled;
         let same = frames.filter(move |frame| std::ptr::eq(frame.walled, module));
-        same.flat_map(|frame| frame.roots)
-            .filter(|root| *root != Root::None)
+        same.flat_map(Frame::given)
     }
 
     /// Requests: those that were given, what they are parts of, and what led to them.
@@ -414,7 +446,8 @@ impl Frame {
     }
 
     /// The request of this very call, or 0: nearly all that modules pass is of it, so it is looked at first.
-    fn first_request(&self) -> u64 {
+    #[inline(always)]
+    pub(crate) fn first_request(&self) -> u64 {
         let given = self.roots.iter().find_map(|root| match *root {
             Root::Request(r) => Some(r),
             // SAFETY: roots are the core's own structures.
@@ -440,25 +473,20 @@ impl Frame {
         self.connections().any(|known| known == c)
     }
 
-    pub(crate) fn has_table(&self, table: u64) -> bool {
-        const OF_REQUEST: [u64; 7] = [
-            layout::R_HEADERS_IN,
-            layout::R_HEADERS_OUT,
-            layout::R_ERR_HEADERS_OUT,
-            layout::R_SUBPROCESS_ENV,
-            layout::R_NOTES,
-            layout::R_TRAILERS_IN,
-            layout::R_TRAILERS_OUT,
-        ];
-        // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
-        let of_request = |r: u64| OF_REQUEST.iter().any(|at| unsafe { read(r + at) } == table);
+    /// Whether it is a table of the request of this very call, as nearly all are.
+    #[inline(always)]
+    pub(crate) fn has_near_table(&self, table: u64) -> bool {
         let first = self.first_request();
-        if first != 0 && of_request(first) {
+        first != 0 && is_table_of(first, table)
+    }
+
+    pub(crate) fn has_table(&self, table: u64) -> bool {
+        if self.has_near_table(table) {
             return true;
         }
         let in_roots = self.all_roots().any(|root| root == Root::Table(table));
         in_roots
-            || self.requests().any(of_request)
+            || self.requests().any(|r| is_table_of(r, table))
             // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
             || self.connections().any(|c| unsafe { read(c + layout::C_NOTES) } == table)
     }
@@ -467,6 +495,14 @@ impl Frame {
     pub(crate) fn home(&self) -> Option<u64> {
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of = |at: u64| unsafe { read(at) };
+        // What comes below finds the same for a filter.
+        if let Some(Root::Filter(f)) = self.roots.first() {
+            match (of(f + layout::F_R), of(f + layout::F_C)) {
+                (0, 0) => {}
+                (0, c) => return Some(of(c + layout::C_POOL)),
+                (r, _) => return Some(of(r + layout::R_POOL)),
+            }
+        }
         let brigade = || {
             let mut brigades = self.brigades();
             brigades.next().map(|b| of(b + layout::B_POOL))
@@ -593,6 +629,22 @@ impl Frame {
         });
         made.any(is_it)
     }
+}
+
+/// Whether a request has a table.
+#[inline(always)]
+fn is_table_of(r: u64, table: u64) -> bool {
+    const OF_REQUEST: [u64; 7] = [
+        layout::R_HEADERS_IN,
+        layout::R_HEADERS_OUT,
+        layout::R_ERR_HEADERS_OUT,
+        layout::R_SUBPROCESS_ENV,
+        layout::R_NOTES,
+        layout::R_TRAILERS_IN,
+        layout::R_TRAILERS_OUT,
+    ];
+    // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
+    OF_REQUEST.iter().any(|at| unsafe { read(r + at) } == table)
 }
 
 /// The workers of a group of backends: its first word is mod_proxy's array of them.

@@ -404,6 +404,8 @@ pub(crate) struct Back {
     pub(crate) grants: bool,
     pub(crate) copies: bool,
     pub(crate) shows: bool,
+    /// Whether it is a filter's function: the brigade behind the filter is shown, and that is all.
+    pub(crate) is_filter: bool,
     /// The same as words: for a module that calls it, its arguments are looked at.
     words: &'static str,
     pub(crate) answer: Answer,
@@ -462,6 +464,10 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 grants: has(Care::Granted),
                 copies: has(Care::Copied),
                 shows: has(Care::Shown),
+                is_filter: matches!(given[..], [Given::Filter, Given::Brigade, ..])
+                    && given[2..].iter().all(|given| *given == Given::Any)
+                    && given.len() <= 6
+                    && result(answer.trim()) == Answer::Plain,
                 is_seen_to: name == "register" || is_cared_for,
                 given,
                 words: all.trim(),

@@ -9,7 +9,7 @@
 use crate::apr;
 use crate::call::mediate;
 use crate::caught::caught;
-use crate::frame::{Frame, Root};
+use crate::frame::{Frame, Root, Roots};
 use crate::layout::{self, read};
 use crate::rings::{BUCKET, DATA, FREE, LENGTH, LIST, START, TYPE, link, write};
 use crate::slots;
@@ -149,7 +149,7 @@ extern "C" fn read_own(real: u64, text: u64, length: u64, block: u64) -> i32 {
     if !is_here || walled.domain.is_ended() && !walled.revive() {
         return GENERAL;
     }
-    let given = |roots: &mut [Root; 6]| roots[0] = Root::Request(own.r);
+    let given = |roots: &mut Roots| roots.push(Root::Request(own.r));
     Frame::enter(walled, given, |frame| {
         let done = caught(|| fill(own, frame, real, [text, length, block]));
         match done {

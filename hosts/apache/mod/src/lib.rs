@@ -49,6 +49,7 @@ mod load;
 mod locks;
 mod map;
 mod names;
+mod near;
 mod object;
 mod opened;
 mod out;

@@ -6,6 +6,8 @@ pub(crate) struct Places<T, const BYTES: u64> {
     /// Where each chunk begins and ends, and the number of its first place, in order.
     chunks: Vec<(u64, u64, usize)>,
     all: Vec<Option<T>>,
+    /// How many places have something.
+    count: usize,
 }
 
 impl<T, const BYTES: u64> Default for Places<T, BYTES> {
@@ -13,6 +15,7 @@ impl<T, const BYTES: u64> Default for Places<T, BYTES> {
         Places {
             chunks: Vec::new(),
             all: Vec::new(),
+            count: 0,
         }
     }
 }
@@ -62,13 +65,37 @@ impl<T, const BYTES: u64> Places<T, BYTES> {
     #[inline]
     pub(crate) fn put(&mut self, at: u64, kept: T) -> Option<&mut T> {
         let place = self.place(at)?;
-        Some(self.all[place].insert(kept))
+        let place = &mut self.all[place];
+        self.count += usize::from(place.is_none());
+        Some(place.insert(kept))
+    }
+
+    /// Whether no place has anything.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Takes all that a rule picks out of their places.
+    pub(crate) fn remove_all(&mut self, is_it: impl Fn(&T) -> bool, mut take: impl FnMut(u64, T)) {
+        for (start, end, base) in &self.chunks {
+            let places = ((end - start) / BYTES) as usize;
+            let places = self.all[*base..].iter_mut().take(places);
+            for (at, place) in (*start..).step_by(BYTES as usize).zip(places) {
+                if let Some(taken) = place.take_if(|kept| is_it(kept)) {
+                    self.count -= 1;
+                    take(at, taken);
+                }
+            }
+        }
     }
 
     #[inline]
     pub(crate) fn remove(&mut self, at: u64) -> Option<T> {
         let place = self.place(at)?;
-        self.all[place].take()
+        let taken = self.all[place].take();
+        self.count -= usize::from(taken.is_some());
+        taken
     }
 }
 
@@ -126,6 +153,25 @@ mod tests {
         }
         let enough = 20 * chunks.len() as u32;
         assert!(done.into_iter().all(|count| count >= enough), "{done:?}");
+        let kept = |known: &HashMap<u64, Option<u64>>| known.values().flatten().count();
+        assert_eq!(places.is_empty(), kept(&known) == 0);
+        let is_odd = |kept: &u64| kept % 2 == 1;
+        let mut taken = Vec::new();
+        places.remove_all(is_odd, |at, kept| taken.push((at, kept)));
+        let odd = known.iter_mut().filter_map(|(at, kept)| {
+            let taken = kept.take_if(|kept| is_odd(kept));
+            taken.map(|kept| (*at, kept))
+        });
+        let mut odd: Vec<(u64, u64)> = odd.collect();
+        taken.sort_unstable();
+        odd.sort_unstable();
+        assert_eq!(taken, odd);
+        for (at, kept) in &known {
+            assert_eq!(places.get(*at), kept.as_ref());
+        }
+        assert_eq!(places.is_empty(), kept(&known) == 0);
+        places.remove_all(|_| true, |_, _| {});
+        assert!(places.is_empty());
         for at in [u64::MAX, 0, 79, 880] {
             assert_eq!(places.get(at), None);
         }

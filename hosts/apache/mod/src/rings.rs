@@ -15,9 +15,9 @@ use crate::few::Few;
 use crate::frame::Frame;
 use crate::kinds;
 use crate::layout::{self, read};
+use crate::near::Near;
 use crate::places::Places;
 use crate::pools;
-use crate::quick::Map;
 use crate::walled::{Answer, Walled, lock};
 use std::sync::OnceLock;
 
@@ -64,19 +64,12 @@ pub(crate) struct Rings {
     /// By addresses of copies.
     shown: Places<Shown, BUCKET>,
     /// By the core's buckets and brigades.
-    copies: Map<u64>,
+    copies: Near,
     /// Allocators that the module has made. Nearly all modules use those of connections alone.
     allocators: Vec<u64>,
-    /// What goes with a pool: copies.
-    homes: Map<Vec<u64>>,
-    /// Emptied lists of those, which have room already.
-    spare: Vec<Vec<u64>>,
     free: Vec<u64>,
     numbers: u64,
 }
-
-/// So many emptied lists are kept.
-const SPARE: usize = 16;
 
 /// A call of the core with brigades and buckets of the module's.
 pub(crate) struct Passing<'f> {
@@ -204,13 +197,6 @@ pub(crate) unsafe fn unmapped(brigade: u64) {
 }
 
 impl Rings {
-    /// What goes with a pool.
-    fn at_home(&mut self, pool: u64) -> &mut Vec<u64> {
-        let spare = &mut self.spare;
-        let fresh = || spare.pop().unwrap_or_default();
-        self.homes.entry(pool).or_insert_with(fresh)
-    }
-
     /// Whether the module has made the allocator of a bucket.
     ///
     /// # Safety
@@ -218,11 +204,6 @@ impl Rings {
     unsafe fn is_of_own(&self, real: u64) -> bool {
         // SAFETY: by the caller.
         !self.allocators.is_empty() && self.allocators.contains(&unsafe { read(real + LIST) })
-    }
-
-    fn add(&mut self, home: u64, real: u64, copy: u64) {
-        self.copies.insert(real, copy);
-        self.at_home(home).push(copy);
     }
 
     #[inline]
@@ -254,14 +235,17 @@ impl Rings {
         let Some(Shown::Bucket(bucket)) = self.shown.remove(copy) else {
             return None;
         };
-        self.copies.remove(&bucket.real);
-        if let Some(home) = self.homes.get_mut(&bucket.home)
-            && let Some(at) = home.iter().rposition(|one| *one == copy)
-        {
-            home.swap_remove(at);
-        }
+        self.copies.remove(bucket.real);
         self.free.push(copy);
         Some(bucket)
+    }
+
+    /// A brigade of the core's goes out of the module's sight.
+    fn hide(&mut self, copy: u64) {
+        if let Some(Shown::Brigade(brigade)) = self.shown.remove(copy) {
+            self.copies.remove(brigade.real);
+            self.free.push(copy);
+        }
     }
 
     /// Whether it is an element of a ring of the module's.
@@ -271,14 +255,21 @@ impl Rings {
 
     /// What goes with a pool, to be destroyed by the caller.
     pub(crate) fn forget(&mut self, pool: u64) -> Vec<u64> {
+        self.forget_all(|shown| match shown {
+            Shown::Brigade(brigade) => brigade.home == pool,
+            Shown::Bucket(bucket) => bucket.home == pool,
+        })
+    }
+
+    /// All that a rule picks out, to be destroyed by the caller. A module that has no copies, as nearly always, has nothing to go
+    /// through.
+    fn forget_all(&mut self, is_its: impl Fn(&Shown) -> bool) -> Vec<u64> {
         let mut left = Vec::new();
-        let Some(mut all) = self.homes.remove(&pool) else {
+        if self.shown.is_empty() {
             return left;
-        };
-        for copy in all.drain(..) {
-            let Some(shown) = self.shown.remove(copy) else {
-                continue;
-            };
+        }
+        let (copies, free) = (&mut self.copies, &mut self.free);
+        self.shown.remove_all(is_its, |copy, shown| {
             let real = match shown {
                 Shown::Brigade(brigade) => brigade.real,
                 Shown::Bucket(bucket) => {
@@ -288,12 +279,9 @@ impl Rings {
                     bucket.real
                 }
             };
-            self.copies.remove(&real);
-            self.free.push(copy);
-        }
-        if self.spare.len() < SPARE {
-            self.spare.push(all);
-        }
+            copies.remove(real);
+            free.push(copy);
+        });
         left
     }
 }
@@ -316,18 +304,9 @@ impl Walled {
     pub(crate) fn end_allocator(&self, list: u64) {
         let mut rings = lock(&self.rings);
         rings.allocators.retain(|one| *one != list);
-        let all: Vec<u64> = rings.homes.values().flatten().copied().collect();
-        let mut left = Vec::new();
-        for copy in all {
-            // SAFETY: what is not destroyed is a bucket of the core's.
-            let is_it = |bucket: &Bucket| unsafe { read(bucket.real + LIST) == list };
-            if rings.bucket(copy).is_some_and(is_it)
-                && let Some(bucket) = rings.remove(copy)
-                && !bucket.is_out
-            {
-                left.push(bucket.real);
-            }
-        }
+        // SAFETY: what is not destroyed is a bucket of the core's.
+        let is_of = |bucket: &Bucket| unsafe { read(bucket.real + LIST) == list };
+        let left = rings.forget_all(|shown| matches!(shown, Shown::Bucket(bucket) if is_of(bucket)));
         drop(rings);
         destroy_all(left);
     }
@@ -345,37 +324,40 @@ impl Walled {
 
     /// The module's copy of a bucket that is in a ring of its own.
     fn show(&'static self, rings: &mut Rings, home: u64, real: u64) -> Answer<u64> {
-        let copy = match rings.copies.get(&real) {
-            Some(copy) => *copy,
+        let known = rings.copies.get(real);
+        let copy = match known {
+            Some(copy) => copy,
             None => {
                 let copy = self.slot(rings)?;
-                rings.add(home, real, copy);
+                rings.copies.insert(real, copy);
                 copy
             }
         };
         rings.numbers += 1;
-        let number = rings.numbers;
-        if rings.bucket(copy).is_none() {
-            // SAFETY: it is a bucket of the core's.
-            let stays = unsafe { rings.is_of_own(real) };
-            let fresh = Bucket {
-                real,
-                home,
-                shown: [0; 4],
-                is_out: false,
-                stays,
-                number,
-            };
-            rings.shown.put(copy, Shown::Bucket(fresh));
-        }
-        let bucket = rings.bucket_mut(copy).ok_or("no place for a bucket")?;
-        bucket.is_out = false;
-        // SAFETY: it is a bucket of the core's, and a copy is the module's memory, which is as large.
-        unsafe {
-            for (at, shown) in bucket.shown.iter_mut().enumerate() {
-                *shown = read(real + TYPE + 8 * at as u64);
+        // SAFETY: it is a bucket of the core's, which has so many words.
+        let words = unsafe { (real as *const [u64; BUCKET as usize / 8]).read() };
+        let [_, _, kind, length, start, data, ..] = words;
+        let shown = [kind, length, start, data];
+        match rings.bucket_mut(copy) {
+            Some(bucket) => (bucket.shown, bucket.is_out) = (shown, false),
+            None => {
+                // SAFETY: it is a bucket of the core's.
+                let stays = unsafe { rings.is_of_own(real) };
+                let fresh = Bucket {
+                    real,
+                    home,
+                    shown,
+                    is_out: false,
+                    stays,
+                    number: rings.numbers,
+                };
+                let put = rings.shown.put(copy, Shown::Bucket(fresh));
+                put.ok_or("no place for a bucket")?;
             }
-            (copy as *mut u8).copy_from_nonoverlapping(real as *const u8, BUCKET as usize);
+        }
+        // SAFETY: a copy is the module's memory, and as large as a bucket.
+        unsafe {
+            (copy as *mut [u64; BUCKET as usize / 8]).write(words);
             link(copy, copy);
         }
         Ok(copy)
@@ -408,22 +390,24 @@ impl Walled {
         Ok(())
     }
 
-    /// Whether the module has a copy of a brigade already: the core may pass the module's own one on to its filter.
-    pub(crate) fn has_shown(&self, real: u64) -> bool {
-        lock(&self.rings).copies.contains_key(&real)
-    }
-
-    /// The module's copy of a brigade of the core's, with what is in that.
-    pub(crate) fn show_brigade(&'static self, frame: &Frame, home: u64, real: u64) -> Answer<u64> {
+    /// The module's copy of a brigade of the core's, with what is in that. And whether the module had it already: the core may pass the
+    /// module's own one on to its filter.
+    pub(crate) fn show_brigade(
+        &'static self,
+        frame: &Frame,
+        home: u64,
+        real: u64,
+    ) -> Answer<(u64, bool)> {
         self.pool(frame, home)?;
         let mut rings = lock(&self.rings);
-        let copy = match rings.copies.get(&real) {
-            Some(copy) => *copy,
+        let known = rings.copies.get(real);
+        let copy = match known {
+            Some(copy) => copy,
             None => {
                 let copy = self.slot(&mut rings)?;
                 // SAFETY: a brigade has four words, and a copy room for eight.
                 unsafe {
-                    (copy as *mut u64).copy_from_nonoverlapping(real as *const u64, 4);
+                    (copy as *mut [u64; 4]).write((real as *const [u64; 4]).read());
                     link(copy + RING, copy + RING);
                 }
                 let fresh = Shown::Brigade(Brigade { real, home });
@@ -431,12 +415,12 @@ impl Walled {
                     .shown
                     .put(copy, fresh)
                     .ok_or("no place for a brigade")?;
-                rings.add(home, real, copy);
+                rings.copies.insert(real, copy);
                 copy
             }
         };
         self.show_ring(&mut rings, copy)?;
-        Ok(copy)
+        Ok((copy, known.is_some()))
     }
 
     /// Moves what is in the core's brigade to the module's copy.
@@ -473,9 +457,12 @@ impl Walled {
     }
 
     /// A brigade of the module's, as the core has it: with all that is in the module's ring.
-    fn take_back(&'static self, passing: &mut Passing<'_>, copy: u64) -> Answer<u64> {
-        let mut rings = lock(&self.rings);
-        let rings = &mut *rings;
+    fn take_back(
+        &'static self,
+        rings: &mut Rings,
+        passing: &mut Passing<'_>,
+        copy: u64,
+    ) -> Answer<u64> {
         let Some(Brigade { real, home }) = rings.brigade(copy) else {
             return Err(format!(
                 "{copy:#x} is no brigade that the module was given or has made"
@@ -526,32 +513,28 @@ impl Walled {
         Ok(real)
     }
 
-    /// Puts back into the core's brigade what the module has left in its copy.
-    pub(crate) fn end_brigade(&'static self, frame: &Frame, copy: u64) -> Answer<()> {
+    /// Puts back into the core's brigade what the module has left in its copy. If the module did not have the brigade before, it goes
+    /// out of the module's sight, whatever comes of that.
+    pub(crate) fn end_brigade(
+        &'static self,
+        frame: &Frame,
+        copy: u64,
+        is_known: bool,
+    ) -> Answer<()> {
         let mut passing = Passing::new(frame);
-        self.take_back(&mut passing, copy)?;
         let mut rings = lock(&self.rings);
+        let taken = self.take_back(&mut rings, &mut passing, copy);
         let mut place = 0;
-        while let Some((copy, _)) = passing.out.at(place) {
+        while taken.is_ok()
+            && let Some((copy, _)) = passing.out.at(place)
+        {
             rings.remove(copy);
             place += 1;
         }
-        Ok(())
-    }
-
-    /// A brigade of the core's goes out of the module's sight.
-    pub(crate) fn hide_brigade(&self, copy: u64) {
-        let mut rings = lock(&self.rings);
-        if rings.brigade(copy).is_none() {
-            return;
+        if !is_known && rings.brigade(copy).is_some() {
+            rings.hide(copy);
         }
-        if let Some(Shown::Brigade(brigade)) = rings.shown.remove(copy) {
-            rings.copies.remove(&brigade.real);
-            if let Some(home) = rings.homes.get_mut(&brigade.home) {
-                home.retain(|one| *one != copy);
-            }
-            rings.free.push(copy);
-        }
+        taken.map(drop)
     }
 }
 
@@ -590,7 +573,8 @@ impl<'f> Passing<'f> {
 
     /// What the core gets for a brigade.
     pub(crate) fn brigade(&mut self, copy: u64) -> Answer<u64> {
-        self.frame.walled.take_back(self, copy)
+        let walled = self.frame.walled;
+        walled.take_back(&mut lock(&walled.rings), self, copy)
     }
 
     /// What the core gets for a bucket, or for the end of a brigade that is passed, too.
@@ -680,11 +664,11 @@ impl<'f> Passing<'f> {
             return Ok(0);
         }
         let mut rings = lock(&walled.rings);
-        let end = rings.copies.get(&real.wrapping_sub(RING));
-        if let Some(copy) = end.filter(|copy| rings.brigade(**copy).is_some()) {
+        let end = rings.copies.get(real.wrapping_sub(RING));
+        if let Some(copy) = end.filter(|copy| rings.brigade(*copy).is_some()) {
             return Ok(copy + RING);
         }
-        if let Some(copy) = rings.copies.get(&real).copied() {
+        if let Some(copy) = rings.copies.get(real) {
             let is_out = |bucket: &Bucket| bucket.is_out;
             // SAFETY: it is a bucket of the core's.
             let is_alone = unsafe { read(real) == real };
@@ -736,7 +720,8 @@ impl<'f> Passing<'f> {
         if pools::first_to_go(home, allocator) != Some(home) {
             return Err("an allocator that goes before the brigade's pool".to_owned());
         }
-        walled.show_brigade(frame, home, real)
+        let shown = walled.show_brigade(frame, home, real);
+        shown.map(|(copy, _)| copy)
     }
 }
 
@@ -795,11 +780,7 @@ impl Walled {
         let Some(bucket) = rings.bucket_mut(copy) else {
             return Ok(());
         };
-        let old = std::mem::replace(&mut bucket.home, pool);
-        if let Some(home) = rings.homes.get_mut(&old) {
-            home.retain(|one| *one != copy);
-        }
-        rings.at_home(pool).push(copy);
+        bucket.home = pool;
         Ok(())
     }
 }
