@@ -131,6 +131,12 @@ pub(crate) fn is_bound(pool: u64) -> bool {
     made.unwrap_or_else(|| serves() && !is_lasting(pool))
 }
 
+/// Whether it is so, and no module has made the pool.
+pub(crate) fn is_bound_of_core(pool: u64) -> bool {
+    let made = homes(|homes| homes.is_bound(pool));
+    made.is_none() && serves() && !is_lasting(pool)
+}
+
 /// Whether the frame's call may work with a pool that its module has something of, by what the pool goes with. A pool that a module
 /// has made stays until the call of the host returns.
 pub(crate) fn hold(frame: &Frame, pool: u64, is_bound: bool) -> bool {

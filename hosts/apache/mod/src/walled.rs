@@ -112,6 +112,13 @@ pub(crate) struct Walled {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Pieces by their places (`warm.rs`).
+fn in_order(mut all: Vec<(u64, u64)>) -> Vec<Piece> {
+    all.sort_unstable();
+    all.into_iter().map(Piece::new).collect()
+}
+
 impl Walled {
     #[expect(clippy::too_many_arguments, reason = "made in one place")]
     pub(crate) fn new(
@@ -140,7 +147,7 @@ impl Walled {
             stand_in: stand_in.as_mut_ptr() as u64,
             own,
             memory,
-            request: request.into_iter().map(Piece::new).collect(),
+            request: in_order(request),
             connection: connection.into_iter().map(Piece::new).collect(),
             request_place: Piece::new((0, 8)),
             connection_place: Piece::new((0, 8)),

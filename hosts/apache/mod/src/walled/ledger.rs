@@ -161,6 +161,12 @@ impl Walled {
         if known == Some(true) && frame.is_given(pool) {
             return act(&mut state);
         }
+        // Nearly every first use. What follows comes to the same: the call was given the pool, and no module has made it. So
+        // `pools::hold` has nothing to hold, and finds the pool to be of this thread's.
+        if known.is_none() && frame.is_given(pool) && pools::is_bound_of_core(pool) {
+            self.open_first(&mut state, pool, true);
+            return act(&mut state);
+        }
         let own = state.objects.get(&pool).map(|(kind, _)| *kind);
         drop(state);
         let is_bound = known.unwrap_or_else(|| pools::is_bound(pool));
@@ -201,9 +207,13 @@ impl Walled {
 
     /// A ledger for a pool that lives.
     fn open(&'static self, state: &mut State, pool: u64, is_bound: bool) {
-        if state.ledgers.contains_key(&pool) {
-            return;
+        if !state.ledgers.contains_key(&pool) {
+            self.open_first(state, pool, is_bound);
         }
+    }
+
+    /// The same where there is none yet.
+    fn open_first(&'static self, state: &mut State, pool: u64, is_bound: bool) {
         let mut fresh = state.spare.pop().unwrap_or_default();
         fresh.is_bound = is_bound;
         state.numbers += 1;
