@@ -306,7 +306,8 @@ impl Walled {
         rings.allocators.retain(|one| *one != list);
         // SAFETY: what is not destroyed is a bucket of the core's.
         let is_of = |bucket: &Bucket| unsafe { read(bucket.real + LIST) == list };
-        let left = rings.forget_all(|shown| matches!(shown, Shown::Bucket(bucket) if is_of(bucket)));
+        let left =
+            rings.forget_all(|shown| matches!(shown, Shown::Bucket(bucket) if is_of(bucket)));
         drop(rings);
         destroy_all(left);
     }

@@ -249,13 +249,6 @@ impl Walled {
         lock(&self.state).objects.get(&object) == Some(&known)
     }
 
-    /// The pool that an object of the module's lives as long as; none: it has no object there, or that one has no pool.
-    pub(crate) fn home_of(&self, object: u64) -> Option<u64> {
-        let state = lock(&self.state);
-        let known = state.objects.get(&object);
-        known.map(|(_, home)| *home).filter(|home| *home != 0)
-    }
-
     /// Whether the module has made an object, or was given it, that still lives.
     pub(crate) fn has_made(&self, object: u64, kind: Kind) -> bool {
         let state = lock(&self.state);
