@@ -35,13 +35,21 @@ struct Record {
 }
 
 const RECORD: u64 = size_of::<Record>() as u64;
+/// `AP_FTYPE_CONNECTION`: the core makes such a filter in the connection's pool, whatever request it is added for.
+const OF_CONNECTIONS: i32 = 50;
 const RECORD_FUNCTION: u64 = 8;
 const RECORD_INIT: u64 = 16;
 
 /// What the core gets for a module's record: nothing that the core follows is the module's.
-fn own_record(frame: &Frame, record: u64, pool: u64) -> Answer<u64> {
+/// The filter of a record for connections stays longer than a request, and so does the record.
+fn own_record(frame: &Frame, record: u64, pool: u64, connection: u64) -> Answer<u64> {
     let [name, function, beginning, _, providers, kind_of, flags] =
         copied::words::<{ RECORD as usize / 8 }>(frame, record)?;
+    let pool = match kind_of as u32 as i32 >= OF_CONNECTIONS {
+        // SAFETY: it was seen to be a connection of the call.
+        true => unsafe { read(connection + layout::C_POOL) },
+        false => pool,
+    };
     let stand_in = |own: u64, of: &str| match frame.walled.is_gate(own) {
         true => back::stand_in(frame, kind(of), own),
         // A filter without a beginning of its own, as far as the core is concerned.
@@ -94,7 +102,7 @@ pub(crate) extern "C" fn ap_add_output_filter_handle(record: u64, ctx: u64, r: u
             walled
                 .must_write(record, RECORD)
                 .map_err(|what| format!("ap_add_output_filter_handle: {what}"))?;
-            passed = own_record(frame, record, pool)?;
+            passed = own_record(frame, record, pool, c)?;
         }
         // SAFETY: the core has made it, or it is a copy of ours.
         if ctx != 0 && !unsafe { is_own_record(walled, passed) } {
