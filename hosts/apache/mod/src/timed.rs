@@ -19,6 +19,8 @@ struct Timer {
 thread_local! {
     /// The request for which a timer's function runs.
     static RINGS: Cell<u64> = const { Cell::new(0) };
+    /// The request that ends when that function has returned. Its frame has the request until then.
+    static ENDS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Those that are to come, by numbers that nobody has twice.
@@ -32,14 +34,25 @@ extern "C" fn ring(number: u64) {
     let Some(timer) = take(number) else {
         return;
     };
-    let before = RINGS.replace(timer.request);
+    let before = (RINGS.replace(timer.request), ENDS.replace(0));
     // SAFETY: it stands for a function of the module's, and stays. Its request lives, or there would be no timer any more.
     unsafe {
         let call: extern "C" fn(u64, u64) -> u64 = std::mem::transmute(timer.function);
         call(timer.data, timer.request);
     }
-    RINGS.set(before);
+    let ends = ENDS.get();
+    RINGS.set(before.0);
+    ENDS.set(before.1);
+    if ends != 0
+        && let Some(real) = apr::symbol(AFTER)
+    {
+        // SAFETY: it is httpd's function, for a request that was suspended, and that no frame of this thread has.
+        let real: extern "C" fn(u64) = unsafe { std::mem::transmute(real) };
+        real(ends);
+    }
 }
+
+const AFTER: &str = "ap_process_request_after_handler";
 
 /// The request ends here, so a timer's function alone may call it, for its own request. The call in which the request was suspended
 /// must be over: it holds the request's lock.
@@ -62,13 +75,9 @@ pub(crate) extern "C" fn ap_process_request_after_handler(r: u64) -> u64 {
                 "ap_process_request_after_handler: a call works with the request".to_owned(),
             );
         }
-        let real =
-            apr::symbol("ap_process_request_after_handler").ok_or("the server does not have it")?;
-        // Once: it is gone behind this.
+        // Once: it goes when the function has returned.
         RINGS.set(0);
-        // SAFETY: it is httpd's function, for a request that was suspended.
-        let real: extern "C" fn(u64) = unsafe { std::mem::transmute(real) };
-        real(r);
+        ENDS.set(r);
         Ok(0)
     })
 }
