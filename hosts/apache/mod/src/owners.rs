@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Of {
     Exports,
+    Functions,
+    Providers,
     Locks,
 }
 
@@ -28,6 +30,8 @@ fn owners() -> &'static Owners {
             let mut words = line.split_ascii_whitespace();
             let of = match words.next() {
                 Some("exports") => Of::Exports,
+                Some("functions") => Of::Functions,
+                Some("providers") => Of::Providers,
                 Some("locks") => Of::Locks,
                 _ => continue,
             };
@@ -52,6 +56,14 @@ pub(crate) fn of(of: Of, name: &str) -> Option<&'static str> {
         let found = beginnings.find(|(kind, begins, _)| *kind == of && name.starts_with(begins));
         found.map(|(_, _, module)| *module)
     })
+}
+
+/// Whether a module may offer something by a name: the name is its own, or nobody's in particular.
+pub(crate) fn may_offer(module: &str, kind: Of, name: &[u8]) -> bool {
+    let owner = std::str::from_utf8(name)
+        .ok()
+        .and_then(|name| of(kind, name));
+    owner.is_none_or(|owner| owner == module)
 }
 
 /// The module that has a function or a variable of this name. A module's structure has the module's own.

@@ -218,7 +218,9 @@ fn register(name: &'static str, arguments: [u64; 6]) -> u64 {
         let is_own = |(known, whose): &(u64, &Walled)| {
             *known == before && std::ptr::eq(*whose, frame.walled)
         };
-        if before != 0 && !lock(&PROVIDED).iter().any(is_own) {
+        let whole = [group_text, b":", &own_name[..own_name.len() - 1]].concat();
+        let is_free = owners::may_offer(&frame.walled.name, owners::Of::Providers, &whole);
+        if !is_free || before != 0 && !lock(&PROVIDED).iter().any(is_own) {
             return Err(taken(name, [&group, &own_name, &version]));
         }
         // The core keeps the names where they are, and makes its lists in the pool that it gets with the first one.
@@ -326,7 +328,8 @@ pub(crate) extern "C" fn apr_dynamic_fn_register(name: u64, function: u64) -> u6
         let text = &name[..name.len() - 1];
         // The last one that registers would be called by all that ask behind it.
         let before = function_of(&name)?;
-        if before != 0 && !back::is_of(frame.walled, before) {
+        let is_free = owners::may_offer(&frame.walled.name, owners::Of::Functions, text);
+        if !is_free || before != 0 && !back::is_of(frame.walled, before) {
             return Err(taken("apr_dynamic_fn_register", [b"", &name, b""]));
         }
         if frame.walled.is_gate(function) {
