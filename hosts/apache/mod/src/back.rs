@@ -2,6 +2,7 @@
 //! and goes through the gate.
 
 use crate::apr;
+use crate::call::has;
 use crate::caught::caught;
 use crate::copied;
 use crate::deeds;
@@ -9,6 +10,7 @@ use crate::frame::{Frame, Root, Roots};
 use crate::interface::{Answer as Result_, Back, Given};
 use crate::layout::{self, read};
 use crate::leaving;
+use crate::object::Kind;
 use crate::own;
 use crate::quick::Map;
 use crate::reading;
@@ -177,6 +179,28 @@ fn sourced(frame: &Frame) -> impl Iterator<Item = u64> {
         Root::Command(cmd) => Some(cmd),
         _ => None,
     })
+}
+
+/// The pool for what a call answers.
+pub(crate) fn pool(frame: &Frame) -> Option<u64> {
+    let of = |root: &Root| match *root {
+        // SAFETY: the core has passed the state of the directive.
+        Root::Command(cmd) => Some(unsafe { read(cmd + layout::CMD_POOL) }),
+        Root::Pool(pool) => Some(pool),
+        _ => None,
+    };
+    frame.any_home().or_else(|| frame.roots.iter().find_map(of))
+}
+
+/// A copy of what a module answers, for the core.
+fn given(frame: &Frame, bytes: &[u8]) -> Answer<u64> {
+    let pool = pool(frame).ok_or("an answer without a pool")?;
+    // SAFETY: the pool of what the call was given lives, and this thread works with it.
+    unsafe {
+        let at = apr::apr_palloc(pool, bytes.len() as u64);
+        (at as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        Ok(at)
+    }
 }
 
 /// What all of [`STANDS`] do. There are as many of those as slots, so each is this call and nothing more.
@@ -452,15 +476,23 @@ impl Slot {
             Result_::Null if result != 0 => Err(format!(
                 "{result:#x} is answered, which the core would follow"
             )),
-            Result_::Text if result != 0 => {
-                let text = copied::name(frame, result)?;
-                let pool = frame.any_home().ok_or("a string without a request")?;
-                // SAFETY: the request's pool lives, and this thread works with it.
-                unsafe {
-                    let at = apr::apr_palloc(pool, text.len() as u64);
-                    (at as *mut u8).copy_from_nonoverlapping(text.as_ptr(), text.len());
-                    Ok(at)
-                }
+            // What one of our functions answers is httpd's.
+            Result_::Text if result != 0 && self.walled.is_gate(self.function) => {
+                given(frame, &copied::name(frame, result)?)
+            }
+            Result_::Copied(bytes) if result != 0 => {
+                let mut copy = vec![0; bytes];
+                // SAFETY: there is room for so many bytes.
+                unsafe { copied::into(frame, result, copy.as_mut_ptr(), bytes) }?;
+                given(frame, &copy)
+            }
+            Result_::Object(kind @ (Kind::Table | Kind::Thing))
+                if result != 0 && !has(frame, kind, result) =>
+            {
+                let kind = kind.name();
+                Err(format!(
+                    "{result:#x} is answered, which is no {kind} of the module"
+                ))
             }
             Result_::Declined => Ok(DECLINED),
             _ => Ok(result),

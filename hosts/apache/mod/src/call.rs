@@ -807,7 +807,11 @@ fn looked_at(
         Result_::Bytes(count) if result != 0 && walled.reads => {
             crate::reading::copy(frame, 0, result, outs.word(count).unwrap_or(0))
         }
-        Result_::Plain | Result_::Null | Result_::Declined | Result_::Bytes(_) => Ok(result),
+        Result_::Plain
+        | Result_::Null
+        | Result_::Declined
+        | Result_::Copied(_)
+        | Result_::Bytes(_) => Ok(result),
         Result_::Object(Kind::Bucket) => {
             if name == "apr_brigade_insert_file" && result != 0 {
                 // SAFETY: they are the core's own brigade and buckets of files.
@@ -854,7 +858,8 @@ fn looked_at(
         }
         Result_::Text if result == 0 || walled.writes(result, 1) => Ok(result),
         Result_::Text => {
-            let pool = pool().ok_or("no pool for a result")?;
+            let pool = pool().or_else(|| crate::back::pool(frame));
+            let pool = pool.ok_or("no pool for a result")?;
             // SAFETY: the core's strings end with a zero.
             walled.copy(frame, pool, unsafe { apr::text(result) })
         }

@@ -217,6 +217,8 @@ pub(crate) enum Answer {
     Bytes(usize),
     /// Nothing: the core would follow it.
     Null,
+    /// A structure of so many bytes. The core gets a copy.
+    Copied(usize),
     /// `DECLINED`, whatever the function says. The core would follow what it has not been given.
     Declined,
 }
@@ -225,12 +227,13 @@ impl Answer {
     /// Whether the core gets what a function of a module answers as it is.
     pub(crate) fn is_plain(self) -> bool {
         match self {
-            Answer::Null | Answer::Text | Answer::Declined => false,
-            Answer::Plain
-            | Answer::Request
+            Answer::Null
+            | Answer::Text
+            | Answer::Declined
+            | Answer::Copied(_)
             | Answer::Object(_)
-            | Answer::Shown
-            | Answer::Bytes(_) => true,
+            | Answer::Request => false,
+            Answer::Plain | Answer::Shown | Answer::Bytes(_) => true,
         }
     }
 
@@ -627,6 +630,7 @@ fn result(word: &str) -> Answer {
         "declined" => Answer::Declined,
         "r" => Answer::Request,
         "text" => Answer::Shown,
+        word if word.starts_with("copy") => Answer::Copied(word[4..].parse().unwrap_or(0)),
         word if word.starts_with('@') => Answer::Bytes(word[1..].parse().unwrap_or(slots::WIDE)),
         kind => Answer::Object(kind_of(kind)),
     }
