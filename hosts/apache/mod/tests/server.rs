@@ -28,6 +28,8 @@ mod running;
 mod same;
 #[path = "server/sweep.rs"]
 mod sweep;
+#[path = "server/taken.rs"]
+mod taken;
 
 use mullion_apache::{Maker, Module, Outcome, Protection, complete, modules, tool};
 use mullion_fetch::{Lock, fetch};
@@ -87,10 +89,11 @@ fn main() -> ExitCode {
             holes::holes(place, 40);
             holes::without_the_wall(place);
         }),
-        (
-            "threads",
-            attacks::what_another_thread_works_with_is_not_ended_nor_used,
-        ),
+        ("threads", |place| {
+            attacks::what_another_thread_works_with_is_not_ended_nor_used(place);
+            taken::the_distance_of_a_field_is_looked_at_and_used_once(place);
+            taken::what_is_used_behind_a_request_lives(place);
+        }),
         ("twice", attacks::texts_that_change_are_read_once),
         (
             "leaves",
@@ -100,7 +103,10 @@ fn main() -> ExitCode {
         ("reads", what_only_reads_is_part_of_a_module),
         ("slow", a_client_that_is_too_slow_is_told_so),
         ("start", a_module_that_is_stopped_at_the_start_is_told_of),
-        ("names", names_of_others_are_not_taken),
+        ("names", |place| {
+            names_of_others_are_not_taken(place);
+            taken::what_others_offer_is_not_taken(place);
+        }),
         (
             "plain",
             attacks::the_same_attacks_end_or_corrupt_a_stock_server,
@@ -302,7 +308,7 @@ fn fields_are_where_the_headers_have_them(place: &Place) {
             "printf(\"{name} %zu %zu\\n\", offsetof({structure}, {field}), sizeof((({structure} *)0)->{field}));\n"
         ));
     }
-    source.push_str("return sizeof(request_rec) == 736 && sizeof(conn_rec) == 208 && sizeof(module) == 112 && sizeof(command_rec) == 40 ? 0 : 1; }\n");
+    source.push_str("return sizeof(request_rec) == 736 && sizeof(conn_rec) == 208 && sizeof(module) == 112 && sizeof(command_rec) == 40 && sizeof(cmd_parms) == 120 ? 0 : 1; }\n");
     let file = place.scratch.path().join("fields.c");
     let program = place.scratch.path().join("fields");
     fs::write(&file, source).expect("written");

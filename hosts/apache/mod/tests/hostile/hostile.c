@@ -84,6 +84,10 @@ static int hostile(request_rec *r)
         return of_two(r, what);
     if (strstr(what, "-followed"))
         return followed(r, what);
+    if (!strcmp(what, "slots-forged"))
+        return slots(r, what);
+    if (!strncmp(what, "lasting-", 8))
+        return lasting(r, what);
     if (!strcmp(what, "next")) {
         at_next = 1;
         return OK;
@@ -182,6 +186,7 @@ static int hostile(request_rec *r)
         if (endings(r, what))
             return OK;
     }
+    passed(r, what);
     crossed(r, what);
     reads(r, what);
     texts(r, what);
@@ -258,6 +263,8 @@ static void hooks(apr_pool_t *p)
     ap_hook_log_transaction(log_it, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_child_init(begin, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_pre_config(before, NULL, NULL, APR_HOOK_MIDDLE);
+    taken_first(p);
+    ap_hook_pre_config(taken, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_post_config(configured, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_CONTENT_SET);
     ap_hook_insert_error_filter(error_filter, NULL, NULL, APR_HOOK_MIDDLE);
@@ -265,4 +272,10 @@ static void hooks(apr_pool_t *p)
     ap_hook_handler(hostile, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
-AP_DECLARE_MODULE(hostile) = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, hooks };
+static const command_rec directives[] = {
+    AP_INIT_TAKE1("HostileSlots", set_slots, NULL, OR_ALL, "a word"),
+    AP_INIT_TAKE1("HostileAnswer", answers, NULL, OR_ALL, "a word"),
+    { NULL }
+};
+
+AP_DECLARE_MODULE(hostile) = { STANDARD20_MODULE_STUFF, slots_of, NULL, NULL, NULL, directives, hooks };

@@ -65,3 +65,13 @@ void records(void);
 /* endings.c */
 int endings(request_rec *r, const char *what);
 void ending_filters(void);
+/* names.c */
+void taken_first(apr_pool_t *p);
+int taken(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary);
+/* passed.c */
+void passed(request_rec *r, const char *what);
+int slots(request_rec *r, const char *what);
+const char *set_slots(cmd_parms *cmd, void *configuration, const char *text);
+const char *answers(cmd_parms *cmd, void *configuration, const char *text);
+int lasting(request_rec *r, const char *what);
+void *slots_of(apr_pool_t *p, char *folder);

@@ -250,7 +250,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("swap-socket", "is put where a Socket is"),
 ];
 
-fn attacked(lines: &str) -> String {
+pub(crate) fn attacked(lines: &str) -> String {
     format!(
         "{lines}ExpiresActive on\nExpiresDefault \"access plus 1 hour\"\n\
          <Location /hostile>\nSetHandler hostile\n</Location>\n"
@@ -282,7 +282,7 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     assert_eq!(answer.status, 500, "{answer:?}: {said}");
     assert!(said.contains("is no filter"), "{said}");
     let has_driver = Path::new("/usr/lib/x86_64-linux-gnu/apr-util-1/apr_dbd_sqlite3.so").is_file();
-    for &(attack, words) in ATTACKS {
+    for (attack, words) in ATTACKS.iter().copied().chain(crate::taken::PASSED) {
         if attack.starts_with("statement-") && !has_driver {
             continue;
         }
@@ -402,7 +402,7 @@ pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
 }
 
 /// The module that attacks, with time enough to wait, and memory.
-fn patient(place: &Place) -> String {
+pub(crate) fn patient(place: &Place) -> String {
     let patient = place.scratch.path().join("patient.toml");
     let policy = fs::read_to_string(here("tests/hostile/hostile.toml")).expect("it is there");
     let policy = policy.replace("time = \"500 ms\"", "time = \"60 s\"");

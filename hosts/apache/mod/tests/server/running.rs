@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 /// For machines that do other things; no test is about time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a server starts of which the test expects that it ends.
+/// How a server starts of which the test expects that it ends, and one that only tells of its configuration.
 const ENDS: &str = "-DNO_DETACH";
+const TELLS: &str = "-tDDUMP_RUN_CFG";
 
 pub(crate) struct Server {
     child: Child,
@@ -59,9 +60,11 @@ impl Server {
             true => String::new(),
             false => format!("LoadModule authz_core_module {modules}/mod_authz_core.so\n"),
         };
+        // A server that tells of its locks has none that its configuration says.
+        let locks = if how == TELLS { "" } else { "Mutex pthread\n" };
         let text = format!(
             "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid.{port}\n\
-             DefaultRuntimeDir {root}\nMutex pthread\nErrorLog {log}\nLogLevel warn\nDocumentRoot {root}/htdocs\n{user}\
+             DefaultRuntimeDir {root}\n{locks}ErrorLog {log}\nLogLevel warn\nDocumentRoot {root}/htdocs\n{user}\
              LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
              {core}AcceptFilter http none\nFileETag None\n{lines}",
             root = root.display(),
@@ -79,8 +82,9 @@ impl Server {
             // Also for lines that belong to no server.
             command.args(["-e", "debug"]);
         }
-        if how == ENDS {
+        if how == ENDS || how == TELLS {
             let said = File::create(root.join("said")).expect("a file");
+            command.stdout(said.try_clone().expect("a file"));
             command.stderr(said);
         }
         command.stdin(Stdio::null()).process_group(0);
@@ -95,10 +99,27 @@ impl Server {
 
     /// A server that ends while it reads its configuration or behind that: how, and what it and its log say.
     pub(crate) fn ends(place: &Place, lines: &str) -> (ExitStatus, String) {
-        let mut server = Server::begin(place, lines, ENDS);
-        let status = server.child.wait().expect("ours");
+        let server = Server::begin(place, lines, ENDS);
+        server.ended(place)
+    }
+
+    /// What a server tells of its configuration, when it has read it.
+    pub(crate) fn tells(place: &Place, lines: &str) -> String {
+        let (_, said) = Server::begin(place, lines, TELLS).ended(place);
+        said
+    }
+
+    fn ended(mut self, place: &Place) -> (ExitStatus, String) {
+        let start = Instant::now();
+        let status = loop {
+            match self.child.try_wait().expect("ours") {
+                Some(status) => break status,
+                None => assert!(start.elapsed() < PATIENCE, "it goes on: {}", self.log()),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
         let said = fs::read_to_string(place.scratch.path().join("said")).expect("it is there");
-        (status, said + &server.log())
+        (status, said + &self.log())
     }
 
     /// Starts a server with these lines in its configuration: as one process, or with children.
