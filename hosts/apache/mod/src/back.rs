@@ -476,7 +476,7 @@ impl Slot {
             Result_::Null if result != 0 => Err(format!(
                 "{result:#x} is answered, which the core would follow"
             )),
-            // What one of our functions answers is httpd's.
+            // One of our functions answers a text of httpd's.
             Result_::Text if result != 0 && self.walled.is_gate(self.function) => {
                 given(frame, &copied::name(frame, result)?)
             }

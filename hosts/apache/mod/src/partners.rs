@@ -141,7 +141,7 @@ fn shape(group: &[u8]) -> Option<&'static [&'static str]> {
     shapes().get(group).map(Vec::as_slice)
 }
 
-/// What is offered under a name is another's. It stays so as long as the configuration: the server forgets all of it together.
+/// The refusal of a name that is another module's. It stays so as long as the configuration: the server forgets all of it together.
 fn taken(what: &str, [group, name, version]: [&[u8]; 3]) -> String {
     let text =
         |name: &[u8]| String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned();

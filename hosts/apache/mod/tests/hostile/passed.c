@@ -1,4 +1,4 @@
-/* What is passed where the host writes or follows a little more than it was asked to. */
+/* Calls for which the host writes or follows a little more than it was asked to. */
 #include "hostile.h"
 #include "apr_base64.h"
 #include "apr_escape.h"
@@ -120,7 +120,7 @@ static void last(void *data)
     has_returned = 1;
 }
 
-/* What lasts longer than its request, or is used when that is gone. */
+/* Things that last longer than their request, or are used when that is gone. */
 int lasting(request_rec *r, const char *what)
 {
     if (!strcmp(what, "lasting-timer")) {

@@ -103,7 +103,7 @@ impl Server {
         server.ended(place)
     }
 
-    /// What a server tells of its configuration, when it has read it.
+    /// A server's own words about its configuration, when it has read it.
     pub(crate) fn tells(place: &Place, lines: &str) -> String {
         let (_, said) = Server::begin(place, lines, TELLS).ended(place);
         said

@@ -97,7 +97,7 @@ fn providers_and_functions_are_not_taken(place: &Place) {
         assert_eq!(status.code(), Some(1), "{name}: {status:?}: {log}");
         assert!(log.contains(words), "{name}: {log}");
     }
-    // What a module has registered itself, it may register again. A restart registers all anew.
+    // A module may register again what it has registered itself. A restart registers all anew.
     let lines = all(place.walled("authn_file")) + &guarded(place);
     let server = Server::start(place, &format!("Define TAKE_AGAIN\n{lines}"), false);
     let ask =
