@@ -31,3 +31,23 @@ fn the_command_under_test_is_the_one_beside_it() {
     let unbroken: String = said.split_whitespace().collect();
     assert!(unbroken.contains(&default), "{default}: {said}");
 }
+
+#[test]
+fn a_list_of_suites_may_be_another_and_names_a_source_that_none_lists() {
+    let program = env!("CARGO_BIN_EXE_conformance");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let suite = "[[suite]]\nname = \"mine\"\nsource = \"nobodys-suite\"\nsteps = []\ncount = {}\ntests = 1\n";
+    std::fs::write(path("mine.toml"), suite).expect("a file");
+    let (list, build) = (path("mine.toml"), path("build"));
+    let common = ["suites", "--mullion", program, "--directory", &build];
+    let own = conformance(&[&common[..], &["--suites", &list]].concat());
+    let said = String::from_utf8_lossy(&own.stdout);
+    assert_eq!(own.status.code(), Some(1), "{said}");
+    let missing = "mine         FAILED: no list has a source named nobodys-suite";
+    assert!(said.contains(missing), "{said}");
+    // The list that comes with the command has no such suite.
+    let given = conformance(&[&common[..], &["--only", "mine"]].concat());
+    let said = String::from_utf8_lossy(&given.stderr);
+    assert!(said.contains("the list has no suite named mine"), "{said}");
+}
