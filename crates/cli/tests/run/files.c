@@ -93,9 +93,12 @@ int main(int count, char **words)
         char here[64]; printf("%s %s", text, getcwd(here, sizeof here)); return munmap(text, 8192);
     }
     CASE("owner") { /* nobody gives files away */
-        TRY(open("/w/mine", O_RDWR)); TRY(chown("/w/mine", -1, -1)); TRY(fchown(3, -1, -1)); TRY(chown("/w/mine", 0, -1)); TRY(fchown(3, -1, 0));
+        TRY(open("/w/mine", O_RDWR)); TRY(chown("/w/mine", -1, -1)); TRY(fchown(3, -1, -1)); TRY(chown("/w/mine", 7, -1)); TRY(fchown(3, -1, 7));
         TRY(lchown("/w/mine", 7, 7)); TRY(fchownat(AT_FDCWD, "/w/mine", 7, 7, AT_SYMLINK_NOFOLLOW)); TRY(fchownat(3, "", -1, -1, AT_EMPTY_PATH));
         TRY(chown("/w/none", -1, -1)); TRY(chown("/secret", -1, -1)); TRY(fchown(9, -1, -1));
+        struct stat s; fstat(3, &s); /* whose it is already */
+        TRY(chown("/w/mine", s.st_uid, s.st_gid)); TRY(fchown(3, s.st_uid, -1)); TRY(fchownat(3, "", -1, s.st_gid, AT_EMPTY_PATH));
+        TRY(fchown(3, s.st_uid, s.st_gid + 1));
         return 0;
     }
     CASE("work") {

@@ -258,6 +258,10 @@ fn files_stay_whose_they_are() {
         absent,
         absent,
         "Bad file descriptor",
+        done,
+        done,
+        done,
+        refused,
     ];
     assert_eq!(ends, expected, "{lines}");
     assert_eq!(owner(&mine).expect("still there"), before);

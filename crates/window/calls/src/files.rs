@@ -308,16 +308,19 @@ pub(crate) fn fchmod(call: &Call<'_>) -> Answer {
 }
 
 pub(crate) fn fchown(call: &Call<'_>) -> Answer {
-    open(call)?;
-    kept_owner(call, 1)
+    let stat = stat_of(call, &open(call)?)?;
+    kept_owner(call, 1, &stat)
 }
 
-/// A program is nobody, so it gives no file to anybody. Its owner and group may be left as they are (-1).
-pub(crate) fn kept_owner(call: &Call<'_>, owner: usize) -> Answer {
-    match [owner, owner + 1].map(|index| call.int(index)) {
-        [-1, -1] => Ok(0),
-        _ => Err(Errno::PERM.into()),
-    }
+/// A program is nobody, so it gives no file to anybody. Its owner and group may be left as they are: by -1, or by the
+/// numbers that `stat` tells.
+pub(crate) fn kept_owner(call: &Call<'_>, owner: usize, stat: &[u8; STAT]) -> Answer {
+    // Where `struct stat` has them.
+    let kept = [(owner, 28), (owner + 1, 32)].iter().all(|(index, at)| {
+        let asked = call.int(*index).to_ne_bytes();
+        asked == [0xff; 4] || asked == stat[*at..*at + 4]
+    });
+    if kept { Ok(0) } else { Err(Errno::PERM.into()) }
 }
 
 /// Entries of a directory, as many as fit: inode, position, length, type, name.

@@ -404,24 +404,24 @@ pub(crate) fn fchmodat(call: &Call<'_>) -> Answer {
 }
 
 pub(crate) fn chown(call: &Call<'_>) -> Answer {
-    stat_of(call, (AT_FDCWD, &call.path(0)?), true)?;
-    files::kept_owner(call, 1)
+    let stat = stat_of(call, (AT_FDCWD, &call.path(0)?), true)?;
+    files::kept_owner(call, 1, &stat)
 }
 
 pub(crate) fn lchown(call: &Call<'_>) -> Answer {
-    stat_of(call, (AT_FDCWD, &call.path(0)?), false)?;
-    files::kept_owner(call, 1)
+    let stat = stat_of(call, (AT_FDCWD, &call.path(0)?), false)?;
+    files::kept_owner(call, 1, &stat)
 }
 
 pub(crate) fn fchownat(call: &Call<'_>) -> Answer {
     let (flags, text) = (call.argument(4), call.path(1)?);
-    if flags & AT_EMPTY_PATH != 0 && text.is_empty() {
-        files::named(call, call.int(0))?;
+    let stat = if flags & AT_EMPTY_PATH != 0 && text.is_empty() {
+        files::stat_of(call, &files::named(call, call.int(0))?)?
     } else {
         let follow = flags & AT_SYMLINK_NOFOLLOW == 0;
-        stat_of(call, (call.int(0), &text), follow)?;
-    }
-    files::kept_owner(call, 2)
+        stat_of(call, (call.int(0), &text), follow)?
+    };
+    files::kept_owner(call, 2, &stat)
 }
 
 pub(crate) fn utimensat(call: &Call<'_>) -> Answer {
