@@ -6,6 +6,8 @@
  * driver may read the request and its list of pieces, and the memory that is to be written to the disk. It may write the memory
  * that is to be read from the disk, and the word of the request that says how it went.
  *
+ * A file system that makes requests of its own has functions here that do so for it, with memory of ours.
+ *
  * When the driver is ended, its disks answer with errors at once. A little later they go, and its requests fail.
  */
 
@@ -13,8 +15,10 @@
 #include <linux/blkdev.h>
 #include <linux/list.h>
 #include <linux/module.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 /* Some memory that is lent. */
 struct mullion_piece {
@@ -257,6 +261,66 @@ struct mullion_block mullion_block = {
 	.fields = fields,
 };
 EXPORT_SYMBOL_GPL(mullion_block);
+
+/* At most: a block of the file systems that ask, and what lies before and behind it. */
+#define MOST (2ul << 20)
+
+/* Between a device and memory of ours, which nobody else knows. */
+static int transfer(struct block_device *device, sector_t sector, void *memory, unsigned long bytes, blk_opf_t op)
+{
+	int error = 0;
+
+	while (bytes && !error) {
+		unsigned long count = min_t(unsigned long, DIV_ROUND_UP(bytes, PAGE_SIZE) + 1, BIO_MAX_VECS);
+		struct bio *bio = bio_alloc(device, count, op, GFP_NOIO);
+
+		bio->bi_iter.bi_sector = sector;
+		while (bytes) {
+			unsigned int at = offset_in_page(memory), some = min_t(unsigned long, bytes, PAGE_SIZE - at);
+			struct page *page = is_vmalloc_addr(memory) ? vmalloc_to_page(memory) : virt_to_page(memory);
+
+			if (bio_add_page(bio, page, some, at) != some)
+				break;
+			memory += some;
+			bytes -= some;
+			sector += some >> SECTOR_SHIFT;
+		}
+		error = bio->bi_iter.bi_size ? submit_bio_wait(bio) : -EIO;
+		bio_put(bio);
+	}
+	return error;
+}
+
+static bool is_whole(unsigned long bytes)
+{
+	return bytes && bytes <= MOST && !(bytes & (SECTOR_SIZE - 1));
+}
+
+/* What a walled module reads of its device (include/linux/bio.h): the memory is its own from then on. */
+void *mullion_read_sectors(struct block_device *device, sector_t sector, unsigned long bytes);
+void *mullion_read_sectors(struct block_device *device, sector_t sector, unsigned long bytes)
+{
+	void *memory = is_whole(bytes) ? kvmalloc(bytes, GFP_KERNEL) : NULL;
+
+	if (memory && transfer(device, sector, memory, bytes, REQ_OP_READ)) {
+		kvfree(memory);
+		memory = NULL;
+	}
+	return memory;
+}
+EXPORT_SYMBOL_GPL(mullion_read_sectors);
+
+/* The module may free its memory while the disk works, so this is a copy. Making it does not wait. */
+int mullion_write_sectors(struct block_device *device, sector_t sector, const void *from, unsigned long bytes);
+int mullion_write_sectors(struct block_device *device, sector_t sector, const void *from, unsigned long bytes)
+{
+	void *copy = is_whole(bytes) ? kmemdup(from, bytes, GFP_NOWAIT) : NULL;
+	int error = copy ? transfer(device, sector, copy, bytes, REQ_OP_WRITE | REQ_SYNC) : -EIO;
+
+	kfree(copy);
+	return error;
+}
+EXPORT_SYMBOL_GPL(mullion_write_sectors);
 
 static int __init begin(void)
 {

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) const COMPILE: &str = "--as-compiler";
 
 /// Headers that are found before the kernel's own with these names.
-const HEADERS: [(&str, &str); 10] = [
+const HEADERS: [(&str, &str); 12] = [
     ("asm/bitops.h", include_str!("../include/asm/bitops.h")),
     (
         "asm/thread_info.h",
@@ -32,6 +32,7 @@ const HEADERS: [(&str, &str); 10] = [
         "linux/buffer_head.h",
         include_str!("../include/linux/buffer_head.h"),
     ),
+    ("linux/bio.h", include_str!("../include/linux/bio.h")),
     ("linux/mm.h", include_str!("../include/linux/mm.h")),
     (
         "linux/page-flags.h",
@@ -49,6 +50,7 @@ const HEADERS: [(&str, &str); 10] = [
         "linux/uaccess.h",
         include_str!("../include/linux/uaccess.h"),
     ),
+    ("linux/wait.h", include_str!("../include/linux/wait.h")),
     (
         "net/net_namespace.h",
         include_str!("../include/net/net_namespace.h"),

@@ -492,6 +492,8 @@ enum By {
 #[derive(Clone, Copy)]
 enum How {
     Gives,
+    /// The same, of a function whose arguments are looked at by their types.
+    GivesMemory,
     Frees(usize),
     FreesPage,
     Takes(Thing, By),
@@ -536,7 +538,7 @@ enum How {
 fn mediate(how: How, name: &'static str, real: &AtomicUsize, arguments: Arguments) -> u64 {
     costs::calls(name);
     match how {
-        How::Gives => gives(real, arguments),
+        How::Gives | How::GivesMemory => gives(real, arguments),
         How::Frees(at) => frees(name, real, at, arguments),
         How::FreesPage => frees_page(name, real, arguments),
         How::Takes(thing, by) => takes(real, thing, by, arguments),
@@ -786,4 +788,5 @@ mediated! {
     "bio_endio" bio_endio GivesPacket(0),
     "__register_blkdev" register_blkdev Takes(Major, IfZero),
     "unregister_blkdev" unregister_blkdev GivesBack(Major, 0),
+    "mullion_read_sectors" read_sectors GivesMemory,
 }
