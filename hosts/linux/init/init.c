@@ -154,11 +154,23 @@ static size_t content(uint8_t *bytes, unsigned number)
     return length;
 }
 
+/* Whether a file cannot be read, or has something else than so many bytes. Then it differs. Closes it. */
+static unsigned compare(int file, uint8_t *found, const uint8_t *want, size_t length, unsigned *differ)
+{
+    ssize_t bytes = file < 0 ? -1 : read(file, found, 65536);
+    unsigned wrong = bytes != (ssize_t)length || memcmp(found, want, length) != 0;
+
+    *differ += wrong && bytes >= 0;
+    if (file >= 0)
+        close(file);
+    return wrong;
+}
+
 /* Folders with files, links, names that change, and files that go again: all that a file system does. Or a look at them. */
 static void tree(const char *command, const char *place, unsigned folders)
 {
     static uint8_t want[65536], found[65536];
-    unsigned failed = 0, wrong = 0, files = 0, makes = !strcmp(command, "tree");
+    unsigned failed = 0, wrong = 0, differ = 0, files = 0, makes = !strcmp(command, "tree");
     char path[256], other[256];
     uint64_t begun = now(), took;
 
@@ -190,14 +202,12 @@ static void tree(const char *command, const char *place, unsigned folders)
                 continue;
             file = open(number % 5 == 2 ? other : path, O_RDONLY);
             length = number % 5 == 1 ? length / 2 : length;
-            wrong += file < 0 || read(file, found, sizeof found) != (ssize_t)length || memcmp(found, want, length) != 0;
-            if (file >= 0)
-                close(file);
+            wrong += compare(file, found, want, length, &differ);
             files++;
         }
     }
     took = now() - begun;
-    printf("init: %s %s: %u files, %u failed, %u wrong, %llu us\n", command, place, files, failed, wrong,
+    printf("init: %s %s: %u files, %u failed, %u wrong, %u differ, %llu us\n", command, place, files, failed, wrong, differ,
            (unsigned long long)took / 1000);
 }
 
@@ -312,8 +322,8 @@ static void shell(const char *line)
     printf("init: shell: status %d, %llu us\n", status, (unsigned long long)(now() - begun) / 1000);
 }
 
-/* Digests by the kernel's sockets. In the middle some data begins with the mark, and later data does not. */
-static void hash(const char *name, unsigned count)
+/* Digests by the kernel's sockets, with a key of so many bytes. In the middle some data begins with the mark, and later data does not. */
+static void hash(const char *name, unsigned count, unsigned key)
 {
     struct sockaddr_alg of = { .salg_family = AF_ALG, .salg_type = "hash" };
     uint8_t data[512], digest[64], first[64];
@@ -327,7 +337,8 @@ static void hash(const char *name, unsigned count)
         pattern(data, sizeof data, 5);
         if (at == count / 2)
             data[0] = '!';
-        if (in >= 0 && bind(in, (struct sockaddr *)&of, sizeof of) == 0)
+        if (in >= 0 && bind(in, (struct sockaddr *)&of, sizeof of) == 0 &&
+            (key == 0 || setsockopt(in, SOL_ALG, ALG_SET_KEY, "a key of some bytes", key) == 0))
             out = accept(in, NULL, 0);
         if (out >= 0 && write(out, data, sizeof data) == sizeof data)
             bytes = read(out, digest, sizeof digest);
@@ -425,7 +436,7 @@ static void net(const char *name, unsigned count)
 static void flat(const char *command, const char *place, unsigned count)
 {
     static uint8_t want[65536], found[65536];
-    unsigned failed = 0, wrong = 0, files = 0, makes = !strcmp(command, "flat");
+    unsigned failed = 0, wrong = 0, differ = 0, files = 0, makes = !strcmp(command, "flat");
     char path[256], other[256];
 
     for (unsigned number = 0; number < count; number++) {
@@ -451,12 +462,10 @@ static void flat(const char *command, const char *place, unsigned count)
         if (number % 8 == 7)
             continue;
         file = open(number % 4 < 2 ? path : other, O_RDONLY);
-        wrong += file < 0 || read(file, found, sizeof found) != (ssize_t)length || memcmp(found, want, length) != 0;
-        if (file >= 0)
-            close(file);
+        wrong += compare(file, found, want, length, &differ);
         files++;
     }
-    printf("init: %s %s: %u files, %u failed, %u wrong\n", command, place, files, failed, wrong);
+    printf("init: %s %s: %u files, %u failed, %u wrong, %u differ\n", command, place, files, failed, wrong, differ);
 }
 
 /* Whether nothing can be written to such a file system. */
@@ -500,7 +509,7 @@ static void run(char *line)
     else if (!strcmp(command, "more"))
         more(first);
     else if (!strcmp(command, "hash") && second)
-        hash(first, atoi(second));
+        hash(first, atoi(second), third ? atoi(third) : 0);
     else if (!strcmp(command, "cipher") && third)
         cipher(first, atoi(second), atoi(third));
     else if ((!strcmp(command, "calls") || !strcmp(command, "tells")) && third)

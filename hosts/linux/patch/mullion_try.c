@@ -79,7 +79,7 @@ static void serial_line(unsigned int count)
 {
 	static u8 in[512], room[512], out[1024];
 	struct slcompress *send = slhc_init(16, 16), *receive = slhc_init(16, 16);
-	unsigned int right = 0, small = 0, number;
+	unsigned int right = 0, wrong = 0, small = 0, number;
 
 	for (number = 0; !IS_ERR_OR_NULL(send) && !IS_ERR_OR_NULL(receive) && number < count; number++) {
 		int bytes = packet(in, number, number * 7 % 200), sent, got;
@@ -87,6 +87,13 @@ static void serial_line(unsigned int count)
 
 		memcpy(out, in, bytes);
 		sent = slhc_compress(send, out, bytes, room, &what, 1);
+		/* It was ended: the packet is dropped. */
+		if (sent == 0)
+			continue;
+		if (sent < 0 || sent > bytes || (what != room && what != out)) {
+			wrong++;
+			continue;
+		}
 		memmove(out, what == room ? room : out, sent);
 		small += sent < bytes;
 		if (out[0] & SL_TYPE_COMPRESSED_TCP) {
@@ -96,12 +103,15 @@ static void serial_line(unsigned int count)
 			got = slhc_remember(receive, out, sent);
 		}
 		right += got == bytes && !memcmp(in, out, bytes);
+		/* One that cannot be unfolded is dropped, too. */
+		wrong += got > 0 && (got != bytes || memcmp(in, out, bytes));
 	}
 	if (!IS_ERR_OR_NULL(send))
 		slhc_free(send);
 	if (!IS_ERR_OR_NULL(receive))
 		slhc_free(receive);
-	pr_err("mullion: serial line: %u packets, %u right, %u smaller\n", number, right, small);
+	pr_err("mullion: serial line: %u packets, %u right, %u smaller, %u wrong\n", number, right, small,
+	       wrong);
 }
 
 static int __init begin(void)

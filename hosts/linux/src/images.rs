@@ -1,12 +1,24 @@
 //! Images of file systems that no program of the host makes.
 
 mod adfs;
+mod efs;
+mod fat;
+mod hfs;
 mod hpfs;
+mod iso;
+mod qnx4;
+mod romfs;
 mod udf;
 mod vxfs;
 
 pub use adfs::adfs;
+pub use efs::efs;
+pub use fat::{fat, fat_is_wrong};
+pub use hfs::hfs;
 pub use hpfs::hpfs;
+pub use iso::iso;
+pub use qnx4::qnx4;
+pub use romfs::romfs;
 pub use udf::udf;
 pub use vxfs::freevxfs;
 

@@ -4,11 +4,10 @@ use mullion_linux::{
     ALGORITHMS, Built, Disk, Instead, Machine, Maker, Module, Outcome, Protection, Work,
 };
 use mullion_linux::{
-    Row, SUBJECTS, Search, Setup, Subject, Trial, Trials, draft, missing, mondrix, print,
+    Row, SUBJECTS, Search, Series, Setup, Subject, Trial, Trials, draft, missing, mondrix, print,
     prototypes, report, table, took, tool,
 };
 use mullion_word_policy::File;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -28,8 +27,8 @@ Usage: linux-walls kernel [--if-possible]
        linux-walls run [--plain] [--protection write|read-write] [--policies FOLDER]
                        [--script FILE] [--disk FILE]... [--map FILE] [--trace FILE] MODULE...
        linux-walls search [--module NAME] [--calls N] [--seeds N] [--from SEED]
-       linux-walls faults [--module NAME] [--runs N] [--from SEED] [--jobs N] --to FILE
-       linux-walls faults --table FILE...
+       linux-walls faults [--module NAME|all]... [--runs N] [--from SEED] [--jobs N] [--to FILE]
+       linux-walls faults --table [FILE...]
 
 kernel fetches, patches, configures and builds it once, into ~/.cache/mullion.
 With --if-possible it says what is missing, and does not fail for that.
@@ -48,10 +47,11 @@ With --map it writes who may touch which memory at the end, for `mullion map`; w
 was granted and taken, for `mullion model run`. `set /proc/mullion map` in the script is another moment.
 search makes N calls (300) of a file system (ext2; minix or bfs) behind its wall, for each of so many
 seeds (10). If the wall ends the module, it looks for the fewest calls that do the same, and prints them.
-faults puts N faults (40), by seeds from SEED (1) on, into the source of a module (ext2), runs each in
-the plain kernel and behind the wall, and adds a line for each to FILE. If there is no work for the module,
-it says so, and for which there is. Seeds that FILE has for this module are not run again. --jobs runs so many at
-a time (1). It ends with a table. --table prints all results of these files, in the form of Mondrix's Table 3.
+faults puts N faults (40), by seeds from SEED (1) on, into the source of each of these modules (ext2), runs each in
+the plain kernel and behind the wall, and adds a line for each to FILE (hosts/linux/faults.txt). Modules take turns.
+If there is no work for a module, it says so, and for which there is. Seeds that FILE has for a module are not run
+again. --jobs runs so many at a time (1). It ends with a table. --table prints all results of these files
+(hosts/linux/faults.txt), in the form of Mondrix's Table 3.
 
 Exit status: 0 if the kernel, or each module, was made, 1 if not, 2 if the command is misused.
 ";
@@ -102,9 +102,13 @@ fn main() -> ExitCode {
             Ok(done) => done,
             Err(what) => return misused(&what),
         },
-        ["faults", "--table", files @ ..] if !files.is_empty() => whole_table(files).map(|()| true),
+        ["faults", "--table"] => whole_table(&[own_series()]).map(|()| true),
+        ["faults", "--table", files @ ..] => {
+            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+            whole_table(&files).map(|()| true)
+        }
         ["faults", rest @ ..] => match faults(rest) {
-            Ok(done) => done.map(|()| true),
+            Ok(done) => done,
             Err(what) => return misused(&what),
         },
         _ => return misused("kernel, modules, draft, types, disk, report, run, search or faults?"),
@@ -413,43 +417,50 @@ fn find(subject: &'static Subject, calls: u32, seeds: Range<u32>) -> Result<bool
     Ok(found == 0)
 }
 
-/// The outer error is of the words.
-fn faults(words: &[&str]) -> Result<Result<(), Setup>, String> {
-    let (mut runs, mut from, mut to, mut jobs) = (40, 1, None, 1);
-    let mut subject = &SUBJECTS[0];
+/// The series of this tree, to which anybody can add.
+fn own_series() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("faults.txt")
+}
+
+/// The outer error is of the words. Whether each fault could be run.
+fn faults(words: &[&str]) -> Result<Result<bool, Setup>, String> {
+    let (mut runs, mut from, mut to, mut jobs) = (40, 1, own_series(), 1);
+    let mut subjects = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().copied().ok_or(format!("{word} what?"));
         let number = |text: &str| text.parse::<u64>().map_err(|why| format!("{text}: {why}"));
         match *word {
-            "--module" => {
-                let found = Subject::named(value()?);
-                let names: Vec<&str> = SUBJECTS.iter().map(|one| one.module).collect();
-                let none = || {
-                    format!(
-                        "there is no work for it: faults are tried in {}",
-                        names.join(", ")
-                    )
-                };
-                subject = found.ok_or_else(none)?;
-            }
+            "--module" => match value()? {
+                "all" => subjects.extend(SUBJECTS.iter()),
+                name => subjects.push(Subject::named(name).ok_or_else(no_work)?),
+            },
             "--runs" => runs = number(value()?)?,
             "--from" => from = number(value()?)?,
             "--jobs" => jobs = number(value()?)?.max(1),
-            "--to" => to = Some(PathBuf::from(value()?)),
+            "--to" => to = PathBuf::from(value()?),
             other => return Err(format!("{other} is no option")),
         }
     }
-    let to = to.ok_or("--to FILE is missing")?;
-    Ok(try_faults(subject, runs, from, jobs, &to))
+    if subjects.is_empty() {
+        subjects.push(&SUBJECTS[0]);
+    }
+    let series = || Series::open(&to, &subjects, runs, from);
+    Ok(series().and_then(|series| try_faults(&subjects, series, jobs)))
+}
+
+fn no_work() -> String {
+    let names: Vec<&str> = SUBJECTS.iter().map(|one| one.module).collect();
+    let names = names.join(", ");
+    format!("there is no work for it: faults are tried in {names}")
 }
 
 /// The table of all results in these files.
-fn whole_table(files: &[&str]) -> Result<(), Setup> {
+fn whole_table(files: &[PathBuf]) -> Result<(), Setup> {
     let mut trials = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(file);
-        let text = text.map_err(|cause| Setup::Io(file.into(), cause))?;
+        let text = text.map_err(|cause| Setup::Io(file.clone(), cause))?;
         trials.extend(text.lines().filter_map(Trial::parse));
     }
     // A reader that has gone does not change what was found.
@@ -461,14 +472,10 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn try_faults(
-    subject: &'static Subject,
-    runs: u64,
-    from: u64,
-    jobs: u64,
-    to: &Path,
-) -> Result<(), Setup> {
-    let io = |cause| Setup::Io(to.to_path_buf(), cause);
+/// In a row; then something else than the faults is wrong.
+const FAILURES: u32 = 5;
+
+fn try_faults(subjects: &[&'static Subject], series: Series, jobs: u64) -> Result<bool, Setup> {
     let built = Built::cached()?;
     let built =
         built.ok_or_else(|| Setup::Build("there is no kernel: linux-walls kernel".into()))?;
@@ -476,46 +483,32 @@ fn try_faults(
     // Beside the modules of the sources as they are.
     let own = folder.with_file_name("faults");
     let machine = Machine::new(&built, &own, &Machine::own_policies())?;
-    let trials = Trials::new(&built, &machine, subject, &library()?, &own);
-    let known = std::fs::read_to_string(to).unwrap_or_default();
-    let mut file = std::fs::File::options();
-    let file = file.create(true).append(true).open(to).map_err(io)?;
-    let seed_of = |line: &str| line.split(' ').next().and_then(|seed| seed.parse().ok());
-    // A line names its module: `7 branch ext2/dir.c:88 ...`, or `8 - ext2`.
-    let is_ours = |line: &&str| {
-        let place = line.split(' ').nth(2).unwrap_or_default();
-        place.split('/').next() == Some(subject.module)
-    };
-    let known: BTreeMap<u64, String> = known
-        .lines()
-        .filter(is_ours)
-        .filter_map(|line| Some((seed_of(line)?, line.to_owned())))
-        .collect();
-    let state = Mutex::new((from, 0, known, file));
+    let library = library()?;
+    let of = |subject: &&'static Subject| Trials::new(&built, &machine, subject, &library, &own);
+    let trials: Vec<Trials<'_>> = subjects.iter().map(of).collect::<Result<_, _>>()?;
+    let (state, failures) = (Mutex::new(series), Mutex::new((0, true)));
     let work = || -> Result<(), Setup> {
         loop {
-            let seed = {
-                let (seed, done, known, _) = &mut *lock(&state);
-                // Runs that others do are counted as done: a seed that gives no fault is made up for.
-                let old = known.get(seed).map(|line| Trial::parse(line).is_some());
-                if *done >= runs {
-                    return Ok(());
-                }
-                *done += u64::from(old.unwrap_or(true));
-                *seed += 1;
-                if old.is_some() {
-                    continue;
-                }
-                *seed - 1
+            let Some(next) = lock(&state).take() else {
+                return Ok(());
             };
-            let line = match trials.run(seed, Protection::ReadWrite)? {
-                Some(trial) => trial.to_string(),
-                None => format!("{seed} - {}", subject.module),
-            };
-            let (_, done, known, file) = &mut *lock(&state);
-            *done -= u64::from(Trial::parse(&line).is_none());
-            writeln!(file, "{line}").map_err(io)?;
-            known.insert(seed, line);
+            match trials[next.subject].run(next.seed, Protection::ReadWrite) {
+                Ok(trial) => {
+                    lock(&state).note(next, trial.as_ref())?;
+                    lock(&failures).0 = 0;
+                }
+                // It is run again when the series is taken up again.
+                Err(why) => {
+                    let module = subjects[next.subject].module;
+                    eprintln!("mullion: {module}, seed {}: {why}", next.seed);
+                    let (in_a_row, is_whole) = &mut *lock(&failures);
+                    *in_a_row += 1;
+                    *is_whole = false;
+                    if *in_a_row >= FAILURES {
+                        return Err(why);
+                    }
+                }
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -526,14 +519,11 @@ fn try_faults(
         });
         ended.collect::<Result<Vec<()>, Setup>>()
     })?;
-    let (seed, _, known, _) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let in_range = |trial: &Trial| (from..seed).contains(&trial.seed);
-    let lines = known.values();
-    let trials: Vec<Trial> = lines.filter_map(|line| Trial::parse(line)).collect();
-    let trials: Vec<Trial> = trials.into_iter().filter(in_range).collect();
+    let series = state.into_inner().unwrap_or_else(PoisonError::into_inner);
     // A reader that has gone does not change what was found.
-    let _gone = say(&table(&trials));
-    Ok(())
+    let _gone = say(&table(&series.trials()));
+    let (_, is_whole) = *lock(&failures);
+    Ok(is_whole)
 }
 
 /// Times of the disk with plain and with walled modules, by turns.

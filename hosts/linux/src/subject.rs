@@ -37,8 +37,16 @@ pub enum Form {
     Bfs,
     /// By this program, with such a look.
     SystemV,
+    /// By this program, with a look at tables and chains.
+    Fat,
+    /// By `mkfs.cramfs`, with files that are only read.
+    Cramfs,
+    /// The same by `mksquashfs`.
+    Squashfs,
     /// By this program, with files that are only read: what changes is wrong.
     Read(fn() -> Vec<u8>),
+    /// By this program, and nothing here looks at such disks. What was written has to be read behind a second mount.
+    Kept(fn() -> Vec<u8>),
 }
 
 /// Work of a compressing disk; the algorithm is the only difference.
@@ -86,6 +94,17 @@ macro_rules! hashes {
     };
 }
 
+/// Digests with a key: by tables that another module makes of it.
+macro_rules! keyed {
+    ($module:literal) => {
+        without_disks!(
+            $module,
+            &["cryptomgr", "ghash_generic", "algif_hash"],
+            "tree /dev 4\nhash ghash 60 16\nlook /dev 4\nrest more\nhash ghash 9 16\nlook /dev 4\n"
+        )
+    };
+}
+
 /// A cipher, there and back, with a key of so many bytes.
 macro_rules! hides {
     ($module:literal, $loaded:literal, $algorithm:literal, $key:literal) => {
@@ -118,6 +137,141 @@ macro_rules! compresses {
     };
 }
 
+/// An image is read, and a second one listed: the module, and the name of its file systems.
+macro_rules! reads {
+    ($module:literal, $kind:literal, $form:expr) => {
+        Subject {
+            module: $module,
+            within: &[],
+            loaded: &[$module],
+            form: $form,
+            disks: TWO,
+            script: concat!(
+                "tree /dev 4\nmount ",
+                $kind,
+                " /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\nmount ",
+                $kind,
+                " /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod ",
+                $module,
+                "\nlook /dev 4\n"
+            ),
+        }
+    };
+}
+
+/// An empty file system is filled, and read behind a second mount; a second one is listed.
+macro_rules! fills {
+    ($module:literal, $image:expr) => {
+        fills!($module, $image, "more /mnt\n")
+    };
+    ($module:literal, $image:expr, $more:literal) => {
+        Subject {
+            module: $module,
+            within: &[],
+            loaded: &[$module],
+            form: Form::Kept($image),
+            disks: TWO,
+            script: concat!(
+                "tree /dev 4\nmount ",
+                $module,
+                " /dev/ubda /mnt\nflat /mnt 16\ntree /mnt 4\nlist /mnt\numount /mnt\nmount ",
+                $module,
+                " /dev/ubda /mnt\nagain /mnt 16\nlook /mnt 4\n",
+                $more,
+                "umount /mnt\nlook /dev 4\nrest more\nmount ",
+                $module,
+                " /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod ",
+                $module,
+                "\nlook /dev 4\n"
+            ),
+        }
+    };
+}
+
+/// The same for FAT, with tables of characters: the module with the fault, the kind, what is loaded, and the mount's option.
+macro_rules! fat {
+    ($module:literal, $kind:literal, $loaded:expr, $option:literal, $make:literal, $look:literal) => {
+        Subject {
+            module: $module,
+            within: &[],
+            loaded: $loaded,
+            form: Form::Fat,
+            disks: TWO,
+            script: concat!(
+                "tree /dev 4\nmount ",
+                $kind,
+                " /dev/ubda /mnt",
+                $option,
+                "\n",
+                $make,
+                "more /mnt\nlist /mnt\numount /mnt\nmount ",
+                $kind,
+                " /dev/ubda /mnt",
+                $option,
+                "\n",
+                $look,
+                "umount /mnt\nlook /dev 4\nrest more\nmount ",
+                $kind,
+                " /dev/ubdb /mnt",
+                $option,
+                "\nlist /mnt\numount /mnt\nrmmod ",
+                $kind,
+                "\nlook /dev 4\n"
+            ),
+        }
+    };
+}
+
+/// Long names, by tables of characters.
+macro_rules! long_names {
+    ($module:literal, $loaded:expr, $option:literal) => {
+        fat!(
+            $module,
+            "vfat",
+            $loaded,
+            $option,
+            "tree /mnt 4\n",
+            "look /mnt 4\n"
+        )
+    };
+}
+
+/// Short names in one folder.
+macro_rules! short_names {
+    ($module:literal) => {
+        fat!(
+            $module,
+            "msdos",
+            &["nls_cp437", "msdos"],
+            "",
+            "flat /mnt 24\n",
+            "again /mnt 24\n"
+        )
+    };
+}
+
+/// Libraries that an ordinary module calls as it begins, twice.
+macro_rules! tries {
+    ($module:literal, $loaded:expr) => {
+        without_disks!(
+            $module,
+            $loaded,
+            "tree /dev 4\ninsmod mullion_try\nlook /dev 4\nrest more\nrmmod mullion_try\ninsmod mullion_try\nlook /dev 4\n"
+        )
+    };
+}
+
+const CHECKSUMS: &[&str] = &["crc4", "crc7", "crc8", "crc64", "crc_itu_t"];
+const BY_ALGORITHMS: &[&str] = &[
+    "cryptomgr",
+    "crc32c_generic",
+    "crct10dif_generic",
+    "libcrc32c",
+    "crc_t10dif",
+];
+const LONG: &[&str] = &["nls_cp437", "nls_iso8859_1", "vfat"];
+const LONGER: &[&str] = &["nls_cp437", "nls_iso8859_1", "nls_utf8", "vfat"];
+
 const DEFLATE: &str = compressing!("deflate");
 const ZSTD: &str = compressing!("zstd");
 
@@ -147,7 +301,7 @@ const VETH: &[&str] = &[
 ];
 
 /// All of them.
-pub static SUBJECTS: [Subject; 57] = [
+pub static SUBJECTS: [Subject; 86] = [
     Subject {
         module: "ext2",
         within: &[],
@@ -264,51 +418,11 @@ pub static SUBJECTS: [Subject; 57] = [
                  mount sysv /dev/ubda /mnt\nagain /mnt 24\numount /mnt\nlook /dev 4\nrest more\n\
                  mount sysv /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod sysv\nlook /dev 4\n",
     },
-    Subject {
-        module: "befs",
-        within: &[],
-        loaded: &["befs"],
-        form: Form::Read(images::befs),
-        disks: TWO,
-        script: "tree /dev 4\nmount befs /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
-                 mount befs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod befs\nlook /dev 4\n",
-    },
-    Subject {
-        module: "qnx6",
-        within: &[],
-        loaded: &["qnx6"],
-        form: Form::Read(images::qnx6),
-        disks: TWO,
-        script: "tree /dev 4\nmount qnx6 /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
-                 mount qnx6 /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod qnx6\nlook /dev 4\n",
-    },
-    Subject {
-        module: "ufs",
-        within: &[],
-        loaded: &["ufs"],
-        form: Form::Read(images::ufs),
-        disks: TWO,
-        script: "tree /dev 4\nmount ufs /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
-                 mount ufs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod ufs\nlook /dev 4\n",
-    },
-    Subject {
-        module: "adfs",
-        within: &[],
-        loaded: &["adfs"],
-        form: Form::Read(images::adfs),
-        disks: TWO,
-        script: "tree /dev 4\nmount adfs /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
-                 mount adfs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod adfs\nlook /dev 4\n",
-    },
-    Subject {
-        module: "freevxfs",
-        within: &[],
-        loaded: &["freevxfs"],
-        form: Form::Read(images::freevxfs),
-        disks: TWO,
-        script: "tree /dev 4\nmount vxfs /dev/ubda /mnt\nlist /mnt\nagain /mnt 40\numount /mnt\nlook /dev 4\nrest more\n\
-                 mount vxfs /dev/ubdb /mnt\nlist /mnt\numount /mnt\nrmmod freevxfs\nlook /dev 4\n",
-    },
+    reads!("befs", "befs", Form::Read(images::befs)),
+    reads!("qnx6", "qnx6", Form::Read(images::qnx6)),
+    reads!("ufs", "ufs", Form::Read(images::ufs)),
+    reads!("adfs", "adfs", Form::Read(images::adfs)),
+    reads!("freevxfs", "vxfs", Form::Read(images::freevxfs)),
     hashes!("md4", "md4", "md4"),
     hashes!("rmd160", "rmd160", "rmd160"),
     hashes!("sha512_generic", "sha512_generic", "sha512"),
@@ -348,6 +462,36 @@ pub static SUBJECTS: [Subject; 57] = [
     compresses!("842_decompress", "842", "842"),
     compresses!("deflate", "deflate", "deflate"),
     compresses!("zstd", "zstd", "zstd"),
+    compresses!("zstd_common", "zstd", "zstd"),
+    keyed!("ghash_generic"),
+    keyed!("gf128mul"),
+    reads!("romfs", "romfs", Form::Read(images::romfs)),
+    reads!("cramfs", "cramfs", Form::Cramfs),
+    reads!("isofs", "iso9660", Form::Read(images::iso)),
+    reads!("squashfs", "squashfs", Form::Squashfs),
+    reads!("qnx4", "qnx4", Form::Read(images::qnx4)),
+    reads!("efs", "efs", Form::Read(images::efs)),
+    fills!("affs", images::affs),
+    fills!("omfs", images::omfs),
+    fills!("exfat", images::exfat),
+    fills!("hpfs", images::hpfs),
+    fills!("udf", images::udf),
+    // Its files have no holes, and `more` gives up with one of them open.
+    fills!("hfs", images::hfs, ""),
+    long_names!("fat", LONG, ""),
+    long_names!("vfat", LONG, ""),
+    long_names!("nls_cp437", LONG, ""),
+    long_names!("nls_iso8859_1", LONG, ""),
+    long_names!("nls_utf8", LONGER, " iocharset=utf8"),
+    short_names!("msdos"),
+    tries!("crc4", CHECKSUMS),
+    tries!("crc7", CHECKSUMS),
+    tries!("crc8", CHECKSUMS),
+    tries!("crc64", CHECKSUMS),
+    tries!("crc_itu_t", CHECKSUMS),
+    tries!("libcrc32c", BY_ALGORITHMS),
+    tries!("crc_t10dif", BY_ALGORITHMS),
+    tries!("slhc", &["slhc"]),
 ];
 
 impl Subject {
@@ -362,8 +506,22 @@ impl Subject {
         self.loaded.iter().map(|one| (*one).to_owned()).collect()
     }
 
-    /// Whether no result of a module without disks is wrong. A result that is missing is not wrong.
+    /// Whether no result is wrong, and no file differs from what was written. A result that is missing is not wrong.
     pub(crate) fn is_right(&self, said: &str) -> bool {
+        let is_known = |line: &str| match line.split_once("mullion: ") {
+            // As the ordinary module `mullion_try` says it.
+            Some((_, what)) if what.starts_with("serial line:") => what.ends_with(", 0 wrong"),
+            Some((_, what)) if what.starts_with("algorithms:") => {
+                what.ends_with(": crc32c crc-t10dif")
+            }
+            Some((_, what)) if what.starts_with("checksums:") => {
+                what.ends_with(": crc4 crc7 crc8 crc64 crc-itu-t")
+            }
+            _ => line.contains(", 0 differ") || !line.contains(" differ"),
+        };
+        if !said.lines().map(str::trim_end).all(is_known) {
+            return false;
+        }
         let results = [
             "init: hash ",
             "init: cipher ",
@@ -379,14 +537,20 @@ impl Subject {
 }
 
 impl Form {
-    /// An empty file system of some MiB.
-    pub(crate) fn make(self, disk: &Path) -> Result<(), Setup> {
+    /// An empty file system of some MiB, or an image with files.
+    ///
+    /// # Errors
+    /// A program is not here, or fails.
+    pub fn make(self, disk: &Path) -> Result<(), Setup> {
         match self {
             Form::Ext2 => fresh_disk(disk),
             Form::Minix => fresh(disk, 8, &["mkfs.minix", "-n", "30"]),
             Form::Bfs => fresh(disk, 4, &["mkfs.bfs"]),
             Form::SystemV => fs::write(disk, images::sysv()).map_err(at(disk)),
-            Form::Read(image) => fs::write(disk, image()).map_err(at(disk)),
+            Form::Fat => fs::write(disk, images::fat()).map_err(at(disk)),
+            Form::Cramfs => from_files(disk, &["mkfs.cramfs"], &[]),
+            Form::Squashfs => from_files(disk, &["mksquashfs"], &SQUASHFS),
+            Form::Kept(image) | Form::Read(image) => fs::write(disk, image()).map_err(at(disk)),
         }
     }
 
@@ -396,7 +560,15 @@ impl Form {
             Form::Minix => finds_nothing(disk, &["fsck.minix", "-f"]),
             Form::Bfs => Ok(bfs_is_sound(&fs::read(disk).map_err(at(disk))?)),
             Form::SystemV => Ok(images::sysv_is_sound(&fs::read(disk).map_err(at(disk))?)),
+            Form::Fat => Ok(images::fat_is_wrong(&fs::read(disk).map_err(at(disk))?).is_none()),
+            Form::Cramfs | Form::Squashfs => {
+                let other = disk.with_extension("again");
+                self.make(&other)?;
+                let read = |disk: &Path| fs::read(disk).map_err(at(disk));
+                Ok(read(disk)? == read(&other)?)
+            }
             Form::Read(image) => Ok(fs::read(disk).map_err(at(disk))? == image()),
+            Form::Kept(_) => Ok(true),
         }
     }
 }
@@ -422,6 +594,42 @@ fn fresh(disk: &Path, mebibytes: u64, words: &[&str]) -> Result<(), Setup> {
     file.set_len(mebibytes << 20).map_err(at(disk))?;
     let mut make = program(words);
     let made = make.arg(disk).stdout(Stdio::null()).status();
+    match made.map_err(at(Path::new(words[0])))?.success() {
+        true => Ok(()),
+        false => Err(Setup::Build(format!("{} fails", words[0]))),
+    }
+}
+
+/// The same files give the same image.
+const SQUASHFS: [&str; 13] = [
+    "-noappend",
+    "-quiet",
+    "-no-progress",
+    "-no-xattrs",
+    "-all-root",
+    "-comp",
+    "gzip",
+    "-processors",
+    "1",
+    "-all-time",
+    "0",
+    "-mkfs-time",
+    "0",
+];
+
+/// An image of a folder with the files that the first program looks for.
+fn from_files(disk: &Path, words: &[&str], options: &[&str]) -> Result<(), Setup> {
+    let from = disk.with_extension("files");
+    fs::create_dir_all(&from).map_err(at(&from))?;
+    for (name, content) in images::files() {
+        let file = from.join(name);
+        fs::write(&file, content).map_err(at(&file))?;
+    }
+    let mut make = program(words);
+    make.arg(&from).arg(disk).args(options);
+    // A time from there and one on the command line exclude each other.
+    make.env_remove("SOURCE_DATE_EPOCH");
+    let made = make.stdout(Stdio::null()).status();
     match made.map_err(at(Path::new(words[0])))?.success() {
         true => Ok(()),
         false => Err(Setup::Build(format!("{} fails", words[0]))),

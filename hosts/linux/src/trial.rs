@@ -4,7 +4,9 @@ use crate::faults::{KINDS, Kind, inject_within};
 use crate::kernel::{Built, Setup, at};
 use crate::machine::{Instead, Machine, Work};
 use crate::modules::Protection;
-use crate::subject::Subject;
+use crate::subject::{Form, Subject};
+use mullion_fetch::digest;
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,6 +72,8 @@ pub struct Trial {
     pub caught: Option<String>,
     /// The module was ended, loaded again, and the machine went on to the end of its work.
     pub goes_on: bool,
+    /// The kernel, the wall's library, and the policies of the run: beginnings of their digests. Older results have none.
+    pub build: Option<String>,
 }
 
 impl fmt::Display for Trial {
@@ -81,7 +85,11 @@ impl fmt::Display for Trial {
         write!(
             f,
             "{seed} {kind} {place} {plain} {walled} {caught} {goes_on}"
-        )
+        )?;
+        match &self.build {
+            Some(build) => write!(f, " {build}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -113,6 +121,7 @@ impl Trial {
             walled: End::named(words.next()?)?,
             caught: Some(words.next()?.to_owned()).filter(|what| what != "-"),
             goes_on: words.next()? == "goes-on",
+            build: words.next().map(str::to_owned),
         })
     }
 }
@@ -212,6 +221,23 @@ pub fn mondrix(trials: &[Trial]) -> String {
     for module in modules {
         row(module, None, &|one| one.module() == module);
     }
+    let builds = |parts: usize| {
+        let part = |one: &Trial| {
+            let build = one.build.as_deref()?;
+            let mut words = build.splitn(3, '-').take(parts);
+            Some(words.by_ref().collect::<Vec<_>>().join("-"))
+        };
+        trials
+            .iter()
+            .filter_map(part)
+            .collect::<BTreeSet<_>>()
+            .len()
+    };
+    let (kernels, libraries) = (builds(1), builds(2));
+    let _ = writeln!(
+        text,
+        "kernels: {kernels}, with the wall's libraries: {libraries}"
+    );
     text.push_str(
         "Mondrix: 5 of the 200 left a corrupted file system, and 3 of these were caught.\n",
     );
@@ -234,6 +260,8 @@ pub struct Trials<'b> {
     subject: &'static Subject,
     library: PathBuf,
     folder: PathBuf,
+    /// The kernel, and the library.
+    build: String,
 }
 
 /// In which nothing of the machine could run. The wall gives a call ten seconds, and one without an end may be met in each of three
@@ -245,21 +273,30 @@ const BUSY_PLAINLY: Duration = Duration::from_secs(10);
 
 impl<'b> Trials<'b> {
     /// Of one module, in a folder of their own.
-    #[must_use]
+    ///
+    /// # Errors
+    /// The library cannot be read.
     pub fn new(
         built: &'b Built,
         machine: &'b Machine<'b>,
         subject: &'static Subject,
         library: &Path,
         folder: &Path,
-    ) -> Self {
-        Trials {
+    ) -> Result<Self, Setup> {
+        let kernel = built.build_folder();
+        // linux-DIGEST/build
+        let kernel = kernel.parent().and_then(Path::file_name);
+        let kernel = kernel.unwrap_or_default().to_string_lossy();
+        let kernel = kernel.rsplit('-').next().unwrap_or_default();
+        let build = format!("{kernel}-{}", &digest(library)?[..8]);
+        Ok(Trials {
             built,
             machine,
             subject,
             library: library.to_path_buf(),
             folder: folder.join(subject.module),
-        }
+            build,
+        })
     }
 
     /// Runs the seed's fault. None: the seed gives none, or the changed source is no C.
@@ -295,15 +332,15 @@ impl<'b> Trials<'b> {
             fs::read_to_string(&path).map_err(at(&path))
         };
         let sources: Vec<String> = files.iter().map(read).collect::<Result<_, _>>()?;
-        let names: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
+        let sourced: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
         let Some((number, fault)) = inject_within(&sources, seed, self.subject.within) else {
             return Ok(None);
         };
         let (plain, walled) = (work.join("plain"), work.join("walled"));
         fs::create_dir_all(&plain).map_err(at(&plain))?;
-        let changed = work.join(&names[number]);
+        let changed = work.join(&sourced[number]);
         fs::write(&changed, &fault.text).map_err(at(&changed))?;
-        let ending = format!("/{}", names[number]);
+        let ending = format!("/{}", sourced[number]);
         let mut source = |path: &str| path.ends_with(&ending).then(|| changed.clone());
         if self.machine.plain(module, &plain, &mut source)?.is_none() {
             return Ok(None);
@@ -315,9 +352,17 @@ impl<'b> Trials<'b> {
         if matches!(&made, Err(Setup::Build(why)) if why.contains("NotMade")) {
             return Ok(None);
         }
-        made?;
-        let plain = self.boot("plain", Instead::Plain(&plain), work)?;
-        let walled = self.boot("walled", Instead::Walled(&walled, &self.library), work)?;
+        // The module itself comes first: a fault of its may end others, too.
+        let mut names: Vec<String> = made?.into_iter().map(|row| row.name).collect();
+        names.sort_by_key(|name| name != module);
+        // An ordinary module that calls others: it is the same in both kernels.
+        let caller = "mullion_try.ko";
+        let (from, to) = (walled.join(caller), plain.join(caller));
+        fs::copy(&from, to).map_err(at(&from))?;
+        let build = format!("{}-{}", self.build, policies(&walled, work)?);
+        let plain = self.boot("plain", &names, Instead::Plain(&plain), work)?;
+        let walled = Instead::Walled(&walled, &self.library);
+        let walled = self.boot("walled", &names, walled, work)?;
         // The fault has taken a function away of which the policy speaks: the module was not loaded, and nothing caught.
         if walled.caught.as_deref() == Some(UNLOADED) {
             return Ok(None);
@@ -325,15 +370,23 @@ impl<'b> Trials<'b> {
         Ok(Some(Trial {
             seed,
             kind: fault.kind,
-            place: format!("{module}/{}:{}", names[number], fault.line),
+            place: format!("{module}/{}:{}", sourced[number], fault.line),
             plain: plain.end,
             walled: walled.end,
             caught: walled.caught,
             goes_on: walled.goes_on,
+            build: Some(build),
         }))
     }
 
-    fn boot(&self, name: &str, instead: Instead<'_>, work: &Path) -> Result<Ended, Setup> {
+    /// `walled` has the names of what may be caught.
+    fn boot(
+        &self,
+        name: &str,
+        walled: &[String],
+        instead: Instead<'_>,
+        work: &Path,
+    ) -> Result<Ended, Setup> {
         let disks: Vec<PathBuf> = self
             .subject
             .disks
@@ -360,12 +413,29 @@ impl<'b> Trials<'b> {
         if said.contains("policy: ") {
             return Err(Setup::Build(said));
         }
-        let is_sound = match disks.first() {
-            Some(disk) => self.subject.form.is_sound(disk)?,
-            None => self.subject.is_right(&said),
+        let form = self.subject.form;
+        let is_sound = match (disks.first(), form) {
+            (None, _) | (_, Form::Kept(_)) => self.subject.is_right(&said),
+            (Some(disk), _) => form.is_sound(disk)?,
         };
-        Ok(Ended::read(self.subject.module, &said, is_sound))
+        Ok(Ended::read(walled, &said, is_sound))
     }
+}
+
+/// The beginning of a digest of all policies in a folder.
+fn policies(walled: &Path, work: &Path) -> Result<String, Setup> {
+    let entries = fs::read_dir(walled).map_err(at(walled))?;
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_policy = |file: &PathBuf| file.extension().is_some_and(|end| end == "toml");
+    let mut files: Vec<PathBuf> = files.filter(is_policy).collect();
+    files.sort();
+    let texts = files
+        .iter()
+        .map(|file| fs::read_to_string(file).map_err(at(file)));
+    let all = texts.collect::<Result<Vec<_>, _>>()?.join("\n");
+    let key = work.join("policies");
+    fs::write(&key, all).map_err(at(&key))?;
+    Ok(digest(&key)?[..8].to_owned())
 }
 
 /// How a refusal to load is read: `the policy speaks of ..., which ... does not export`.
@@ -379,8 +449,8 @@ struct Ended {
 }
 
 impl Ended {
-    /// By its console, and by whether the disk is sound.
-    fn read(module: &str, said: &str, is_sound: bool) -> Ended {
+    /// By its console, and by whether the disk is sound. The first of these modules that was caught counts.
+    fn read(modules: &[String], said: &str, is_sound: bool) -> Ended {
         let is_whole = said.contains("init: ends");
         let others = "init: look /dev: 16 files, 0 failed, 0 wrong";
         let end = if said.contains("Kernel panic") || said.contains("Segfault with no mm") {
@@ -394,8 +464,11 @@ impl Ended {
         } else {
             End::Corrupted
         };
-        let begin = format!("mullion: {module}: ");
-        let report = said.lines().find_map(|line| line.split_once(&begin));
+        let report = modules.iter().find_map(|module| {
+            let begin = format!("mullion: {module}: ");
+            let report = said.lines().find_map(|line| line.split_once(&begin));
+            report.map(|(_, line)| (module, line))
+        });
         let words = |line: &str| {
             let mut words = line.split([' ', '+']);
             let kind = words.next().unwrap_or("?").to_owned();
@@ -403,7 +476,9 @@ impl Ended {
             format!("{kind}:{place}")
         };
         let caught = report.map(|(_, line)| words(line));
-        let again = said.contains(&format!("mullion: {module} is loaded again"));
+        let again = report.is_some_and(|(module, _)| {
+            said.contains(&format!("mullion: {module} is loaded again"))
+        });
         let goes_on = caught.is_some() && again && matches!(end, End::None | End::Corrupted);
         Ended {
             end,
@@ -422,6 +497,9 @@ mod tests {
         let line = "7 bit-of-pointer ext2/dir.c:88 panic none Access:ext2_readdir goes-on";
         let trial = Trial::parse(line).expect("a trial");
         assert_eq!(trial.to_string(), line);
+        let with_build = format!("{line} 62983d9a9b15-0011aabb-2233ccdd");
+        let built = Trial::parse(&with_build).expect("a trial");
+        assert_eq!(built.to_string(), with_build);
         assert!(Trial::parse("8 -").is_none());
         let text = table(&[trial]);
         assert!(text.contains("plain panic          1"), "{text}");
@@ -465,22 +543,23 @@ mod tests {
 
     #[test]
     fn a_boot_is_read() {
+        let ext2 = ["ext2".to_owned()];
         let whole = "init: look /dev: 16 files, 0 failed, 0 wrong, 7 us\n".repeat(2);
         let whole = format!("{whole}init: ends\n");
-        assert_eq!(Ended::read("ext2", &whole, true).end, End::None);
-        assert_eq!(Ended::read("ext2", &whole, false).end, End::Corrupted);
-        assert_eq!(Ended::read("ext2", "init: begins", true).end, End::Hang);
+        assert_eq!(Ended::read(&ext2, &whole, true).end, End::None);
+        assert_eq!(Ended::read(&ext2, &whole, false).end, End::Corrupted);
+        assert_eq!(Ended::read(&ext2, "init: begins", true).end, End::Hang);
         let others = whole.replace("0 wrong", "1 wrong");
-        assert_eq!(Ended::read("ext2", &others, true).end, End::Others);
+        assert_eq!(Ended::read(&ext2, &others, true).end, End::Others);
         let caught =
             format!("mullion: ext2: Access in ext2_get_inode+0x1f (0x1, inode.c:7)\n{whole}");
-        let ended = Ended::read("ext2", &caught, true);
+        let ended = Ended::read(&ext2, &caught, true);
         assert_eq!(ended.caught.as_deref(), Some("Access:ext2_get_inode"));
         assert!(!ended.goes_on);
         let again = format!("{caught}mullion: ext2 is loaded again\n");
-        assert!(Ended::read("ext2", &again, true).goes_on);
+        assert!(Ended::read(&ext2, &again, true).goes_on);
         let unloaded = "mullion: ext2: the policy speaks of `f`, which ext2 does not export";
-        let unloaded = Ended::read("ext2", unloaded, true);
+        let unloaded = Ended::read(&ext2, unloaded, true);
         assert_eq!(unloaded.caught.as_deref(), Some(UNLOADED));
     }
 }

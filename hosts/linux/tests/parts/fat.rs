@@ -1,10 +1,9 @@
 //! FAT: three modules, each behind a wall of its own. One of them takes references to buffers and inodes, and hands them on to the
 //! other two, which give them back.
 
-use crate::images::fat;
 use crate::{changed_before, expect, library};
+use mullion_linux::images::{fat, fat_is_wrong};
 use mullion_linux::{Instead, Machine, Protection, Work};
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -62,7 +61,9 @@ fn long_and_short_names_do_as_without_a_wall(machine: &Machine<'_>, folder: &Pat
     let library = library();
     let kernels = [Instead::Nothing, Instead::Walled(&place, &library)];
     let all = kernels.map(|instead| {
-        disks.iter().for_each(|disk| fat(disk));
+        for disk in &disks {
+            fs::write(disk, fat()).expect("a file");
+        }
         let said = machine.boot(&work, instead).expect("a boot");
         expect(
             &said,
@@ -79,7 +80,7 @@ fn long_and_short_names_do_as_without_a_wall(machine: &Machine<'_>, folder: &Pat
         assert!(!said.contains(", called by "), "{said}");
         for disk in &disks {
             let bytes = fs::read(disk).expect("a disk");
-            assert_eq!(what_is_wrong(&bytes), None, "{said}");
+            assert_eq!(fat_is_wrong(&bytes), None, "{said}");
         }
         said
     });
@@ -97,7 +98,7 @@ fn what_was_not_handed_on_is_not_given_back(machine: &Machine<'_>, folder: &Path
     let place = folder.join("walled");
     fs::create_dir_all(&place).expect("a folder");
     let disk = folder.join("disk");
-    fat(&disk);
+    fs::write(&disk, fat()).expect("a file");
     let script = "mount vfat /dev/ubda /mnt\ntree /mnt 4\numount /mnt\n\
                   mount vfat /dev/ubda /mnt\nshow /mnt/!own\numount /mnt\n\
                   mount vfat /dev/ubda /mnt\nlook /mnt 4\nshow /mnt/~wild\nshow /proc/sys/kernel/panic\n\
@@ -138,58 +139,4 @@ fn what_was_not_handed_on_is_not_given_back(machine: &Machine<'_>, folder: &Path
     let good = said.matches("init: look /mnt: 16 files, 0 failed, 0 wrong");
     assert_eq!((again, good.count()), (2, 2), "{said}");
     assert_eq!(said.matches("init: umount /mnt: done").count(), 4, "{said}");
-}
-
-/// Of a disk that [`fat`] has made: whether both tables are alike, each cluster belongs to one file or folder, none is lost, and files are
-/// as long as their chains. There may be no program for that here.
-fn what_is_wrong(disk: &[u8]) -> Option<String> {
-    const TABLE: usize = 512;
-    const CLUSTER: usize = 2048;
-    let short = |at: usize| usize::from(u16::from_le_bytes([disk[at], disk[at + 1]]));
-    let bytes = short(22) * 512;
-    if disk[TABLE..TABLE + bytes] != disk[TABLE + bytes..TABLE + 2 * bytes] {
-        return Some("the tables differ".to_owned());
-    }
-    let root = TABLE + 2 * bytes;
-    let data = root + short(17) * 32;
-    let entry = |cluster: usize| short(TABLE + cluster * 2);
-    let place = |cluster: usize| data + (cluster - 2) * CLUSTER;
-    let count = (disk.len() - data) / CLUSTER + 2;
-    let mut taken = BTreeSet::new();
-    let mut folders = vec![vec![(root, data - root)]];
-    while let Some(folder) = folders.pop() {
-        let pieces = folder
-            .iter()
-            .flat_map(|(at, bytes)| disk[*at..at + bytes].chunks_exact(32));
-        for name in pieces.take_while(|name| name[0] != 0) {
-            let attributes = name[11];
-            // What is gone, names of a volume, parts of long names, and the folder and its parent.
-            if name[0] == 0xe5 || attributes & 8 != 0 || name[0] == b'.' {
-                continue;
-            }
-            let told = String::from_utf8_lossy(&name[..11]).into_owned();
-            let length = u32::from_le_bytes([name[28], name[29], name[30], name[31]]) as usize;
-            let mut next = usize::from(u16::from_le_bytes([name[26], name[27]]));
-            let mut chain = Vec::new();
-            while next != 0 && next < 0xfff8 {
-                if next < 2 || next >= count || !taken.insert(next) {
-                    return Some(format!("{told}: cluster {next} is not its own"));
-                }
-                chain.push((place(next), CLUSTER));
-                next = entry(next);
-            }
-            match attributes & 16 != 0 {
-                true => folders.push(chain),
-                false if chain.len() != length.div_ceil(CLUSTER) => {
-                    return Some(format!(
-                        "{told}: {length} bytes in {} clusters",
-                        chain.len()
-                    ));
-                }
-                false => {}
-            }
-        }
-    }
-    let lost = (2..count).find(|cluster| entry(*cluster) != 0 && !taken.contains(cluster));
-    lost.map(|cluster| format!("cluster {cluster} is lost"))
 }

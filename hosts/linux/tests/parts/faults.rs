@@ -10,7 +10,7 @@ pub(crate) fn faults_are_caught_and_survived(built: &Built, machine: &Machine<'_
     let mut ran = Vec::new();
     for (subject, seeds) in SUBJECTS.iter().zip(SEEDS) {
         let folder = folder.join("faults");
-        let trials = Trials::new(built, machine, subject, &library(), &folder);
+        let trials = Trials::new(built, machine, subject, &library(), &folder).expect("trials");
         let run = |seed: &u64| trials.run(*seed, Protection::ReadWrite).expect("a run");
         let all_of = |seeds: &[u64]| seeds.iter().filter_map(run).collect::<Vec<_>>();
         let before = ran.len();
@@ -111,7 +111,7 @@ fn trial_of(
     let subject = subjects.find(is_it).expect("a subject");
     let folder = folder.join("faults").join(module);
     fs::create_dir_all(&folder).expect("a folder");
-    let trials = Trials::new(built, machine, subject, &library(), &folder);
+    let trials = Trials::new(built, machine, subject, &library(), &folder).expect("trials");
     let run = trials.run(seed, Protection::ReadWrite).expect("a run");
     run.expect("a fault")
 }
