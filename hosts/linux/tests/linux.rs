@@ -104,6 +104,7 @@ fn main() -> ExitCode {
                 &machine,
                 scratch.path(),
             );
+            faults::faults_of_file_systems_end_them_alone(&built, &machine, scratch.path());
         }),
     ];
     // They take two processors already.

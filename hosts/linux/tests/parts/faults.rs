@@ -75,6 +75,26 @@ pub(crate) fn a_fault_that_stops_the_kernel_ends_the_pair_s_driver_alone(
     assert!(trial.goes_on, "{trial}");
 }
 
+/// Wild pointers, in a tree that a name is put into and in a request to the disk, and a loop without an end: panics and a hang without
+/// a wall.
+pub(crate) fn faults_of_file_systems_end_them_alone(
+    built: &Built,
+    machine: &Machine<'_>,
+    folder: &Path,
+) {
+    let faults = [
+        (("hfs", 20), End::Panic, "Access"),
+        (("hfs", 12), End::Hang, "Time"),
+        (("squashfs", 46), End::Panic, "Access"),
+    ];
+    for (fault, plain, what) in faults {
+        let trial = trial_of(built, machine, folder, fault);
+        let caught = trial.caught.as_deref().unwrap_or_default();
+        assert!(caught.starts_with(what) && trial.goes_on, "{trial}");
+        assert!(trial.plain == plain && trial.walled == End::None, "{trial}");
+    }
+}
+
 /// Stores to buffers and pages after they were given back, pages that are given back without end, and locks that are left closed or
 /// closed twice. Without a wall each hangs the machine or stops it. No module writes what the kernel has in line of a buffer and a page.
 pub(crate) fn buffers_and_pages_are_the_kernel_s(
