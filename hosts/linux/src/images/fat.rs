@@ -29,8 +29,8 @@ pub fn fat() -> Vec<u8> {
     image
 }
 
-/// Of a disk that [`fat`] has made: whether both tables are alike, each cluster belongs to one file or folder, none is lost, and files are
-/// as long as their chains. There may be no program for that here.
+/// What is wrong with a disk that [`fat`] has made. Both tables are alike, and each cluster belongs to one file or folder. None is lost, and
+/// files are as long as their chains. There may be no program for that here.
 #[must_use]
 pub fn fat_is_wrong(disk: &[u8]) -> Option<String> {
     const TABLE: usize = 512;
