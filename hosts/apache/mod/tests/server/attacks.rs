@@ -23,7 +23,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("ending-allocator-below", "goes before the brigade's pool"),
     ("ending-split", "is no brigade"),
     ("ending-file", "may go before the request does"),
-    ("ending-under-way", "is a pool that a call works with"),
+    ("ending-under-way", "is no pool that the module has made"),
     ("text-key", "is no string"),
     ("text-value", "is no string"),
     ("text-hash", "is no string"),
