@@ -3,6 +3,8 @@
 //! gcc calls this very program as its assembler and linker, so it has a `main` of its own. The kernel is made by
 //! `make linux`: without it this test says so, and `MULLION_REQUIRE_LINUX` makes that a failure.
 
+#[path = "parts/attacks.rs"]
+mod attacks;
 #[path = "parts/disks.rs"]
 mod disks;
 #[path = "parts/fat.rs"]
@@ -70,9 +72,12 @@ fn main() -> ExitCode {
     let only = std::env::args()
         .nth(1)
         .filter(|word| !word.starts_with('-'));
-    let parts: [Part<'_>; 13] = [
+    let parts: [Part<'_>; 14] = [
         ("compressors", &|| compressors(&built, scratch.path())),
         ("modules", &|| modules(&machine, scratch.path())),
+        ("attacks", &|| {
+            attacks::run(&machine, &scratch.path().join("attacks"));
+        }),
         ("images", &|| images::run(&machine, scratch.path())),
         ("old", &|| old::run(&machine, &scratch.path().join("old"))),
         ("steps", &|| {

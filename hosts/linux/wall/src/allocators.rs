@@ -4,16 +4,17 @@
 //!
 //! ```text
 //!   module ──► gate ──► mediator ──► __kmalloc ──► the object is granted to the caller
-//!   module ──► gate ──► mediator: may the caller write there? ──► kfree ──► the kernel tells (`rights::freed`)
+//!   module ──► gate ──► mediator: has the caller allocated it? ──► kfree ──► the kernel tells (`rights::freed`)
 //! ```
 
 use crate::journal::{self, SILENT, Thing};
 use crate::later::{self, Later};
 use crate::links::{self, Link};
 use crate::trees::{self, Tree};
-use crate::{WALL, costs, disks, packets, returns, rights};
-use mullion_word::runtime::{caller, refuse};
+use crate::{WALL, costs, disks, lends, packets, returns, rights};
+use mullion_word::runtime::{Domain, caller, refuse};
 use mullion_word_table::Access;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Some of the kernel's functions have arguments on the stack.
@@ -36,7 +37,15 @@ impl Mediated {
 
     /// Whether a policy has to name it as an allocator. Others take the place of the kernel's function.
     pub(crate) fn is_allocator(&self) -> bool {
-        matches!(self.how, How::Gives | How::Frees(_) | How::FreesPage)
+        matches!(
+            self.how,
+            How::Gives
+                | How::GivesOf
+                | How::Copies(_)
+                | How::Frees(_)
+                | How::FreesOf
+                | How::FreesPage
+        )
     }
 
     /// Whether it looks at the arguments itself, and more closely than by their types.
@@ -63,20 +72,113 @@ fn call(real: &AtomicUsize, arguments: Arguments) -> u64 {
     real(a, b, c, d, e, f, g, h)
 }
 
-/// The result is the caller's.
-fn gives(real: &AtomicUsize, arguments: Arguments) -> u64 {
+/// The result is the caller's: of a cache, or of the allocators that choose one themselves.
+fn gives(real: &AtomicUsize, cache: Option<u64>, arguments: Arguments) -> u64 {
     let result = call(real, arguments);
     if let (Some(wall), Some(domain), true) = (WALL.get(), caller(), result != 0) {
-        rights::allocated(wall.host, wall.kernel, &domain, result);
+        rights::allocated(wall.host, wall.kernel, &domain, result, cache);
     }
     result
 }
 
-/// The caller may write where the argument points to.
+/// Variables of the kernel whose words are caches, which are made when it begins.
+const CACHES: [(&str, &str); 2] = [
+    ("kmalloc_caches", "variable.kmalloc_caches"),
+    ("names_cachep", "variable.names_cachep"),
+];
+
+static WORDS: OnceLock<[Vec<u64>; 2]> = OnceLock::new();
+
+fn words_of(name: &str) -> Vec<u64> {
+    let Some(wall) = WALL.get() else {
+        return Vec::new();
+    };
+    let found = wall.kernel.symbol(name, std::ptr::null_mut());
+    let variable = found.and_then(|at| wall.kernel.object(at as u64));
+    let Some(variable) = variable else {
+        return Vec::new();
+    };
+    // SAFETY: the kernel has a variable there of so many bytes, whose words are pointers.
+    let word = |at: u64| unsafe { ((variable.start + 8 * at) as *const u64).read() };
+    (0..variable.bytes / 8).map(word).collect()
+}
+
+/// Whether the caller may have objects of a cache. The kernel follows what lies there: so it is one that the module has made and has
+/// still, or one of the kernel's that a variable names which the module may read.
+fn is_cache(domain: &Domain, cache: u64) -> bool {
+    if journal::is_nothing(cache) {
+        return false;
+    }
+    let words = WORDS.get_or_init(|| CACHES.map(|(name, _)| words_of(name)));
+    let mut both = words.iter().zip(CACHES);
+    both.any(|(words, (_, kind))| words.contains(&cache) && rights::names(domain, kind))
+        || journal::holds(domain, Thing::Cache, cache)
+}
+
+/// The same, of the cache that is the first argument.
+fn gives_of(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let cache = arguments[0];
+    if !caller().is_some_and(|domain| is_cache(&domain, cache)) {
+        refuse(format!("{name}: {cache:#x} is no cache of the module's"));
+        return 0;
+    }
+    gives(real, Some(cache), arguments)
+}
+
+/// What is copied into the result, which is the caller's.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A text: the first byte is looked at.
+    Text,
+    /// As many bytes as the second argument says.
+    Bytes,
+    /// From the first word of what the argument points to, to the second.
+    Between,
+    /// So many.
+    Whole(u64),
+}
+
+fn copies(name: &str, real: &AtomicUsize, source: Source, arguments: Arguments) -> u64 {
+    let [from, count, ..] = arguments;
+    let may = |domain: &Domain| match source {
+        Source::Text => from == 0 || rights::may_byte(domain, from, false),
+        Source::Bytes => count == 0 || lends::may(domain, from, count, false),
+        Source::Whole(bytes) => lends::may(domain, from, bytes, false),
+        Source::Between => {
+            let is_its = domain.view().allows(from, 16, Access::READ);
+            // SAFETY: the module may read these words, so memory is there.
+            let word = |at: u64| unsafe { ((from + at) as *const u64).read_volatile() };
+            is_its && {
+                let (start, end) = (word(0), word(8));
+                start == end || start < end && lends::may(domain, start, end - start, false)
+            }
+        }
+    };
+    if !caller().is_some_and(|domain| may(&domain)) {
+        refuse(format!("{name}: {from:#x} is not the module's to read"));
+        return 0;
+    }
+    gives(real, None, arguments)
+}
+
+/// The object is one that the caller has of this cache.
+fn frees_of(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let [cache, object, ..] = arguments;
+    let may = |domain: &Domain| rights::is_of_cache(domain, object, cache);
+    if !caller().is_some_and(|domain| may(&domain)) {
+        refuse(format!(
+            "{name}: {object:#x} is no object of the module's in {cache:#x}"
+        ));
+        return 0;
+    }
+    call(real, arguments)
+}
+
+/// The caller has allocated what the argument points to, or its policy says that it frees what others have.
 fn frees(name: &str, real: &AtomicUsize, at: usize, arguments: Arguments) -> u64 {
     let address = arguments[at];
     let is_nothing = address <= 16;
-    let may = caller().is_some_and(|domain| rights::may_write(&domain, address));
+    let may = caller().is_some_and(|domain| rights::may_free(&domain, address));
     if !is_nothing && !may {
         refuse(format!("{name}: {address:#x} is not the module's to free"));
         return 0;
@@ -494,7 +596,12 @@ enum How {
     Gives,
     /// The same, of a function whose arguments are looked at by their types.
     GivesMemory,
+    /// The first argument is the cache.
+    GivesOf,
+    Copies(Source),
     Frees(usize),
+    /// The first argument is the cache, and the second one its object.
+    FreesOf,
     FreesPage,
     Takes(Thing, By),
     Closes(Thing),
@@ -538,7 +645,10 @@ enum How {
 fn mediate(how: How, name: &'static str, real: &AtomicUsize, arguments: Arguments) -> u64 {
     costs::calls(name);
     match how {
-        How::Gives | How::GivesMemory => gives(real, arguments),
+        How::Gives | How::GivesMemory => gives(real, None, arguments),
+        How::GivesOf => gives_of(name, real, arguments),
+        How::Copies(source) => copies(name, real, source, arguments),
+        How::FreesOf => frees_of(name, real, arguments),
         How::Frees(at) => frees(name, real, at, arguments),
         How::FreesPage => frees_page(name, real, arguments),
         How::Takes(thing, by) => takes(real, thing, by, arguments),
@@ -592,7 +702,7 @@ macro_rules! mediated {
     ($($name:literal $ident:ident $how:expr),* $(,)?) => {
         $(mod $ident {
             #[allow(unused_imports)]
-            use super::{By::*, How::{self, *}};
+            use super::{By::*, How::{self, *}, Source as S};
             #[allow(unused_imports)]
             use crate::journal::Thing::*;
             #[allow(unused_imports)]
@@ -619,28 +729,27 @@ macro_rules! mediated {
 mediated! {
     "__kmalloc" kmalloc Gives,
     "__kmalloc_node" kmalloc_node Gives,
-    "kmalloc_trace" kmalloc_trace Gives,
-    "kmalloc_node_trace" kmalloc_node_trace Gives,
+    "kmalloc_trace" kmalloc_trace GivesOf,
+    "kmalloc_node_trace" kmalloc_node_trace GivesOf,
     "kmalloc_large" kmalloc_large Gives,
-    "kmem_cache_alloc" cache_alloc Gives,
-    "kmem_cache_alloc_lru" cache_alloc_lru Gives,
-    "kmem_cache_alloc_node" cache_alloc_node Gives,
+    "kmem_cache_alloc" cache_alloc GivesOf,
+    "kmem_cache_alloc_lru" cache_alloc_lru GivesOf,
+    "kmem_cache_alloc_node" cache_alloc_node GivesOf,
     "kvmalloc_node" kvmalloc_node Gives,
-    "kmemdup" kmemdup Gives,
-    "kstrdup" kstrdup Gives,
-    "kstrndup" kstrndup Gives,
-    "krealloc" krealloc Gives,
+    "kmemdup" kmemdup Copies(S::Bytes),
+    "kstrdup" kstrdup Copies(S::Text),
+    "kstrndup" kstrndup Copies(S::Text),
     "__get_free_pages" get_free_pages Gives,
     "get_zeroed_page" get_zeroed_page Gives,
     "vmalloc" vmalloc Gives,
     "vzalloc" vzalloc Gives,
-    "match_strdup" match_strdup Gives,
-    "gf128mul_init_4k_lle" gf128mul_init Gives,
+    "match_strdup" match_strdup Copies(S::Between),
+    "gf128mul_init_4k_lle" gf128mul_init Copies(S::Whole(16)),
     "kfree" kfree Frees(0),
     "kvfree" kvfree Frees(0),
     "kfree_sensitive" kfree_sensitive Frees(0),
     "vfree" vfree Frees(0),
-    "kmem_cache_free" cache_free Frees(1),
+    "kmem_cache_free" cache_free FreesOf,
     "free_pages" free_pages_at FreesPage,
     "__bread_gfp" bread Takes(Buffer, Result),
     "__getblk_gfp" getblk Takes(Buffer, Result),
@@ -786,6 +895,7 @@ mediated! {
     "device_add_disk" add_disk AddsDisk,
     "put_disk" put_disk PutsDisk,
     "bio_endio" bio_endio GivesPacket(0),
+    "mullion_bio_ends" bio_ends GivesPacket(0),
     "__register_blkdev" register_blkdev Takes(Major, IfZero),
     "unregister_blkdev" unregister_blkdev GivesBack(Major, 0),
     "mullion_read_sectors" read_sectors GivesMemory,

@@ -207,7 +207,7 @@ impl Lends {
 }
 
 /// Whether all of these bytes are the module's, now or when it asks.
-fn may(domain: &Domain, start: u64, bytes: u64, write: bool) -> bool {
+pub(crate) fn may(domain: &Domain, start: u64, bytes: u64, write: bool) -> bool {
     let access = if write { Access::WRITE } else { Access::READ };
     if domain.view().allows(start, bytes, access) {
         return true;

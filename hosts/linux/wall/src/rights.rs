@@ -24,6 +24,8 @@ pub(crate) struct Kinds {
     prefix: String,
     reads: BTreeSet<String>,
     writes: BTreeSet<String>,
+    /// What it frees of what others have allocated.
+    frees: BTreeSet<String>,
     /// What is not there is told and granted: for a run that writes a policy.
     learns: bool,
     /// What it allocates is its own until its end.
@@ -40,6 +42,7 @@ impl Kinds {
             prefix: format!("{name}_"),
             reads: list("reads"),
             writes: list("writes"),
+            frees: list("frees"),
             owns: list("recovers").contains("memory"),
             learns: file.groups.contains_key("learn"),
         }
@@ -85,6 +88,8 @@ struct Grants {
     kind: String,
     /// The module that has allocated it for itself: it goes back when that is ended.
     owner: Option<u32>,
+    /// The module that has allocated it, and the cache that it has named.
+    from: Option<(u32, Option<u64>)>,
     all: Vec<(u32, bool, Granted)>,
     /// Parts that a module may write, which may not write all of it: from where to where.
     parts: Vec<(u32, u64, u64)>,
@@ -98,6 +103,7 @@ impl Grants {
             bytes: object.bytes,
             kind: object.kind.clone(),
             owner: None,
+            from: None,
             all: Vec::new(),
             parts: Vec::new(),
             named: Vec::new(),
@@ -163,17 +169,27 @@ pub(crate) fn on_demand(host: Host, kernel: Kernel, domain: Domain, kinds: Kinds
 }
 
 /// The object at an address becomes the module's, which has allocated it. Nothing happens for what is no object.
-pub(crate) fn allocated(host: Host, kernel: Kernel, domain: &Domain, address: u64) {
-    let Some(object) = kernel.object(address) else {
+pub(crate) fn allocated(
+    host: Host,
+    kernel: Kernel,
+    domain: &Domain,
+    address: u64,
+    cache: Option<u64>,
+) {
+    let found = kernel.object(address);
+    let Some(object) = found.filter(|object| object.start == address) else {
         return;
     };
     grant(host, kernel, domain, &object, true);
     // Objects of other caches are parts of what the kernel has lists of.
     let is_block = object.kind.starts_with("kmalloc_") || object.kind == AREA;
-    let is_plain = is_block && object.start == address;
-    let owns = is_plain && kinds().get(&domain.id().get()).is_some_and(|of| of.owns);
-    if let Some(grants) = objects().get_mut(&object.start).filter(|_| owns) {
-        grants.owner = Some(domain.id().get());
+    let owns = is_block && kinds().get(&domain.id().get()).is_some_and(|of| of.owns);
+    if let Some(grants) = objects().get_mut(&object.start) {
+        let id = domain.id().get();
+        grants.from = Some((id, cache));
+        if owns {
+            grants.owner = Some(id);
+        }
     }
 }
 
@@ -428,6 +444,60 @@ pub(crate) fn is_own_kind(domain: &Domain, kind: &str) -> bool {
     of.is_some_and(|of| kind.starts_with(&of.prefix))
 }
 
+/// Whether the module has allocated what begins there, or may write it and takes over what others have allocated of that kind.
+pub(crate) fn may_free(domain: &Domain, address: u64) -> bool {
+    let id = domain.id().get();
+    let kind = {
+        let objects = objects();
+        let Some(grants) = objects.get(&address) else {
+            return false;
+        };
+        if grants.from.is_some_and(|(of, _)| of == id) {
+            return true;
+        }
+        grants.kind.clone()
+    };
+    let kinds = kinds();
+    kinds.get(&id).is_some_and(|of| of.frees.contains(&kind)) && may_write(domain, address)
+}
+
+/// Whether the module has allocated what begins there.
+pub(crate) fn has_allocated(domain: &Domain, address: u64) -> bool {
+    let id = domain.id().get();
+    let objects = objects();
+    let from = objects.get(&address).and_then(|one| one.from);
+    from.is_some_and(|(of, _)| of == id)
+}
+
+/// Whether a call lends these bytes to the module, to be read alone: it may read them now, has written none of them, and does not have
+/// them by anything else.
+pub(crate) fn is_lent(domain: &Domain, start: u64, bytes: u64) -> bool {
+    let view = domain.view();
+    let is_free = |at: u64| !view.allows(start + at, 1, Access::WRITE);
+    let is_read = view.allows(start, bytes, Access::READ)
+        && (0..bytes).step_by(8).all(is_free)
+        && is_free(bytes - 1);
+    let by_kind = || {
+        let object = WALL.get().and_then(|wall| wall.kernel.object(start));
+        object.is_some_and(|object| {
+            let kinds = kinds();
+            let of = kinds.get(&domain.id().get());
+            let right = of.and_then(|of| of.right_to(&object));
+            drop(kinds);
+            right.is_some() || has_allocated(domain, object.start)
+        })
+    };
+    is_read && !domain.has_data(start as usize, 1) && !by_kind()
+}
+
+/// Whether the module has allocated what begins there, in this cache.
+pub(crate) fn is_of_cache(domain: &Domain, address: u64, cache: u64) -> bool {
+    let wanted = Some((domain.id().get(), Some(cache)));
+    objects()
+        .get(&address)
+        .is_some_and(|one| one.from == wanted)
+}
+
 /// Whether an object that begins there was granted to the module, to write.
 pub(crate) fn may_write(domain: &Domain, address: u64) -> bool {
     let id = domain.id().get();
@@ -450,6 +520,8 @@ pub(crate) fn ended(domain: &Domain) {
             .partition(|(of, _, _)| *of == id);
         let _: &Vec<(u32, bool, Granted)> = &own;
         grants.all = others;
+        // Its number may be another one's next.
+        grants.from = grants.from.filter(|(of, _)| *of != id);
         gone.extend(own);
         !grants.all.is_empty()
     });

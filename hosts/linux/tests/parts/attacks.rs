@@ -1,0 +1,108 @@
+//! Modules that hand the kernel what they have forged: each is stopped at that call, and the variable that it aims at is as it was.
+//!
+//! One boot has many attacks. A lookup of a name makes ext2 do one of them. It is ended, loaded again, and mounted again for the next.
+
+use crate::{expect, file_system_work, library};
+use mullion_linux::{Instead, Machine, Protection, Work};
+use std::fs;
+use std::path::Path;
+
+/// What is looked up, what ext2 is stopped with, and what it does.
+struct Attack {
+    name: String,
+    caught: String,
+    harm: String,
+}
+
+fn attacks() -> Vec<Attack> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parts/attacks.txt");
+    let text = fs::read_to_string(file).expect("attacks");
+    let mut all: Vec<Attack> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        match (line.strip_prefix('\t'), line.split_once(": ")) {
+            (Some(harm), _) => {
+                let last = all.last_mut().expect("a name before it");
+                last.harm.push_str(harm);
+                last.harm.push('\n');
+            }
+            (None, Some((name, caught))) => all.push(Attack {
+                name: name.to_owned(),
+                caught: caught.to_owned(),
+                harm: String::new(),
+            }),
+            (None, None) => assert!(line.is_empty(), "{line}"),
+        }
+    }
+    assert!(all.len() > 10, "{}", all.len());
+    all
+}
+
+const USES: &str = "#include <linux/fiemap.h>\n#include <linux/find.h>\n#include <linux/fs.h>\n#include <linux/iomap.h>\n\
+     #include <linux/mm.h>\n#include <linux/panic.h>\n#include <linux/parser.h>\n#include <linux/pipe_fs_i.h>\n\
+     #include <linux/rbtree.h>\n#include <linux/rcuwait.h>\n#include <linux/seq_file.h>\n#include <linux/slab.h>\n#include <linux/uio.h>\n#include <linux/buffer_head.h>\n#include <linux/fileattr.h>\n";
+
+/// ext2 with all of the attacks.
+fn source(attacks: &[Attack], from: &str, to: &Path) {
+    let text = fs::read_to_string(from).expect("the source");
+    let beside = Path::new(from).parent().expect("a folder").display();
+    let body = "if (dentry->d_name.len > EXT2_NAME_LEN)";
+    assert!(text.contains(body), "{text}");
+    let one = |Attack { name, harm, .. }: &Attack| {
+        format!("if (!strcmp(dentry->d_name.name, \"{name}\")) {{\n{harm}}}\n")
+    };
+    let harms: String = attacks.iter().map(one).collect();
+    let text = text
+        .replacen(body, &format!("{harms}{body}"), 1)
+        .replace("#include \"", &format!("#include \"{beside}/"));
+    fs::write(to, format!("{USES}{text}")).expect("a file");
+}
+
+pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
+    what_a_file_system_forges_is_refused(machine, &folder.join("ext2"));
+}
+
+fn what_a_file_system_forges_is_refused(machine: &Machine<'_>, folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder");
+    let disk = folder.join("disk");
+    let mut attacks = attacks();
+    if let Ok(only) = std::env::var("ONLY") {
+        attacks.retain(|one| only.split(',').any(|name| name == one.name));
+    }
+    let step = |Attack { name, .. }: &Attack| {
+        format!(
+            "mount ext2 /dev/ubda /mnt\nshow /mnt/{name}\nshow /proc/sys/kernel/panic\nrest more\nrest more\numount /mnt\n"
+        )
+    };
+    let script: String = attacks.iter().map(step).collect();
+    let work = Work {
+        script,
+        ..file_system_work(&disk)
+    };
+    let changed = folder.join("namei.c");
+    let mut wild = |from: &str| {
+        from.ends_with("/ext2/namei.c").then(|| {
+            source(&attacks, from, &changed);
+            changed.clone()
+        })
+    };
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut wild);
+    walled.expect("modules");
+    let said = machine.boot(&work, Instead::Walled(folder, &library()));
+    let said = said.expect("a boot");
+    let mut rest = said.as_str();
+    for Attack { name, caught, .. } in &attacks {
+        let shown = format!("init: show /mnt/{name}: ");
+        let end = rest.find(&shown);
+        let end = end.unwrap_or_else(|| panic!("no \"{shown}\" in:\n{said}"));
+        let (before, behind) = rest.split_at(end);
+        assert!(before.contains(caught), "{name}, no \"{caught}\":\n{said}");
+        rest = behind;
+    }
+    let errors = said.matches(": Input/output error").count();
+    assert_eq!(errors, attacks.len(), "{said}");
+    let whole = said
+        .matches("init: show /proc/sys/kernel/panic: -1")
+        .count();
+    assert_eq!(whole, attacks.len(), "{said}");
+    expect(&said, &["init: ends"]);
+}
