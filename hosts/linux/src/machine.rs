@@ -158,6 +158,11 @@ impl<'b> Machine<'b> {
     fn linked(&self, module: &Module, policy: &File) -> Result<Module, Setup> {
         let mut linked = module.clone();
         for name in policy.groups.get("with").into_iter().flatten() {
+            // One source of the kernel's own: `lib.rbtree` is lib/rbtree.c.
+            if name.contains('.') {
+                linked.objects.push(format!("{}.o", name.replace('.', "/")));
+                continue;
+            }
             let other = self.all.iter().find(|one| one.name == *name);
             let other = other.ok_or_else(|| Setup::Build(format!("there is no module {name}")))?;
             linked.objects.extend(other.objects.iter().cloned());

@@ -31,23 +31,18 @@ mullion_page_not_uptodate: page
 mullion_page_uptodate: page
 mutex_lock: mutex
 mutex_unlock: mutex
-rb_erase: rb_node rb_root
-rb_insert_color: rb_node rb_root
-rb_next: rb_node
-rb_prev: rb_node
 up_read: rw_semaphore
 up_write: rw_semaphore
 ";
 
 /// Arguments that may be null, or an error value.
-const NULLS: [(&str, usize); 21] = [
+const NULLS: [(&str, usize); 19] = [
     ("d_splice_alias", 0),
     ("d_obtain_alias", 0),
     ("d_instantiate", 1),
     ("d_make_root", 0),
     ("__alloc_pages", 3),
     ("__register_blkdev", 2),
-    ("block_write_end", 6),
     ("device_add_disk", 2),
     ("dput", 0),
     ("fat_flush_inodes", 1),
@@ -56,7 +51,6 @@ const NULLS: [(&str, usize); 21] = [
     ("fsnotify", 3),
     ("fsnotify", 5),
     ("free_percpu", 0),
-    ("generic_write_end", 6),
     ("kmem_cache_create", 4),
     ("mount_bdev", 2),
     ("read_cache_folio", 2),
@@ -65,9 +59,11 @@ const NULLS: [(&str, usize); 21] = [
 ];
 
 /// Arguments that nobody follows, or that a module has and does not read.
-const OPAQUE: [(&str, usize); 3] = [
+const OPAQUE: [(&str, usize); 5] = [
+    ("block_write_end", 6),
     ("crypto_destroy_tfm", 0),
     ("full_name_hash", 0),
+    ("generic_write_end", 6),
     ("mount_bdev", 3),
 ];
 

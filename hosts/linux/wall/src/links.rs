@@ -9,7 +9,7 @@
 
 use crate::journal::{self, Thing};
 use crate::kernel::Kernel;
-use crate::{WALL, packets};
+use crate::{WALL, packets, types};
 use mullion_word::runtime::{Domain, Granted, caller, refuse};
 use mullion_word_table::Access;
 use std::ffi::{c_int, c_ulong, c_void};
@@ -92,8 +92,9 @@ fn domain(number: c_ulong) -> Option<Domain> {
     WALL.get()?.domain(number)
 }
 
-extern "C" fn is_function(number: c_ulong, address: c_ulong) -> c_int {
-    domain(number).is_some_and(|domain| domain.has_function(address as usize)) as c_int
+/// Whether the kernel may call it where a table of the module says so.
+pub(crate) extern "C" fn is_function(number: c_ulong, address: c_ulong) -> c_int {
+    domain(number).is_some_and(|domain| types::may_call(&domain, address)) as c_int
 }
 
 extern "C" fn may_register(number: c_ulong, device: c_ulong) -> c_int {

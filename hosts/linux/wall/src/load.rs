@@ -35,6 +35,8 @@ pub(crate) enum Refused {
     Lends(String),
     #[error("policy: `{0}` is described, so it belongs into `allow` and not into `trusts`")]
     Described(String),
+    #[error("policy: {0}")]
+    Types(String),
     #[error("{0}")]
     Module(#[from] OpenError),
     #[error("{0}")]
@@ -46,7 +48,7 @@ pub(crate) enum Refused {
 /// Makes a domain of the module with this name; `of` is the kernel's own structure of it.
 pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, Refused> {
     let folder = wall.folder.clone();
-    let (module, mut policy, kinds, (said, lent), mediated, (trusted, described)) =
+    let (module, mut policy, kinds, (said, lent), mediated, (trusted, described, tables)) =
         signals::aside(|| prepare(&folder, name))??;
     for one in mediated {
         if let Some(address) = wall.kernel.symbol(one.name, of) {
@@ -85,6 +87,9 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     hands::has_said(name, said);
     lends::has_said(name, lent);
     has_kinds(&domain, &kinds);
+    types::is_of(&domain, of as u64);
+    let symbol = |name: &String| Some(wall.kernel.symbol(name, of)? as u64);
+    types::has_tables(&domain, tables.iter().filter_map(symbol).collect());
     on_demand(wall.host, wall.kernel, domain, kinds, name.to_owned());
     wall.kernel
         .say(&format!("{name} is at {:#x}", domain.base()));
@@ -92,14 +97,15 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
 }
 
 /// The parts of a policy: its functions, its kinds of objects, its calls between modules with the memory that they lend, and the
-/// allocators that it names. The last two are the functions that it trusts, and those of them whose effects it has.
+/// allocators that it names. The last three are the functions that it trusts, those of them whose effects it has,
+/// and those of the kernel that the module's tables may have.
 type Prepared = (
     Arc<Module>,
     Policy,
     Kinds,
     (hands::Said, Vec<(String, lends::Lend)>),
     Vec<&'static Mediated>,
-    (BTreeSet<String>, BTreeSet<String>),
+    (BTreeSet<String>, BTreeSet<String>, Vec<String>),
 );
 
 fn read(path: PathBuf) -> Result<Vec<u8>, Refused> {
@@ -132,13 +138,23 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
     }
     let said = hands::Said::of(&file).map_err(Refused::Hands)?;
     let lent = lends::of_file(&file).map_err(Refused::Lends)?;
+    let tables: Vec<String> = list("tables").cloned().collect();
     // What the headers say of arguments is true of those with effects, too.
-    let trusted = list("trusts").chain(file.calls.keys()).cloned().collect();
-    let described = described.iter().chain([&file]);
-    let described = described
-        .flat_map(|file| file.calls.keys())
-        .cloned()
-        .collect();
+    let calls = described.iter().chain([&file]);
+    let calls = calls.flat_map(|file| file.calls.keys());
+    let described: BTreeSet<String> = calls.cloned().collect();
+    let own = list("trusts").chain(file.calls.keys());
+    let mut trusted: BTreeSet<String> = own.cloned().collect();
+    trusted.extend(described.iter().cloned());
+    for function in list("trusts") {
+        if instead(function).is_none_or(|one| !one.looks()) {
+            types::is_known(function, described.contains(function)).map_err(Refused::Types)?;
+        }
+    }
+    for function in &described {
+        types::is_known(function, true).map_err(Refused::Types)?;
+    }
     let said = (said, lent);
-    Ok((module, policy, kinds, said, mediated, (trusted, described)))
+    let names = (trusted, described, tables);
+    Ok((module, policy, kinds, said, mediated, names))
 }

@@ -9,23 +9,28 @@ use crate::hands::{self, Hands};
 use crate::journal::Thing;
 use crate::kernel::Object;
 use crate::lends::{self, Lends};
-use crate::{WALL, costs, disks, journal, packets, rights};
+use crate::{WALL, costs, disks, journal, live, packets, rights};
 use mullion_word::runtime::{Domain, caller, refuse};
 use mullion_word_table::Access;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 const TYPES: &str = include_str!("../../kernel.types");
 
 /// What an argument has to be.
 #[derive(Clone, Copy)]
 enum Type {
-    /// No pointer, or one of which nothing is known.
+    /// No pointer, or one at which somebody else looks: an effect of a policy, or another mediator.
     Any,
+    /// Nothing but null.
+    Null,
     /// The beginning of an object of a kind that begins, or ends, so.
     Object(&'static str),
     /// Within an object of such a kind.
     Within(&'static str),
+    /// The beginning of an object of a kind that begins so, or within it. The module has not allocated it, and needs no right to it: it
+    /// has it from the kernel.
+    Foreign(&'static str, bool),
     /// Within an object of a cache for inodes, or of one of the module's own caches.
     Inode,
     /// The same, or within a block device.
@@ -40,10 +45,29 @@ enum Type {
     /// So many bytes that it may write, or that lie in an object of one of its own caches: what a constructor is called with is
     /// granted to nobody yet.
     Constructed(u64),
+    /// So many bytes that it may write.
+    Written(u64),
+    /// So many bytes that a call lends to the module to be read. The kernel follows what lies there: so the module can have written
+    /// none of it.
+    Lent(u64, Shape),
+    /// A structure in which the module has made a plan to read pages of its own.
+    Readahead,
+    /// A digest that is being made, which names its algorithm.
+    Digest,
+    /// A word that leads to a text which the module may write to its end.
+    Texts,
+    /// So many functions of the module, or nulls, in its own constants.
+    Functions(u64),
     /// A function of the module.
     Code,
     /// A variable of its own.
     Own,
+    /// The kernel's structure of the module.
+    This,
+    /// A table of characters that another one has registered.
+    Characters,
+    /// A name space of users.
+    Users,
     /// A lock that the module may write, or a variable of the kernel that its policy names.
     Lock,
     /// A packet of the module's.
@@ -55,13 +79,27 @@ enum Type {
     Queue,
 }
 
+/// What is looked at in a structure that is lent: two of them have as many bytes.
+#[derive(Clone, Copy)]
+enum Shape {
+    Plain,
+    /// It begins with an open file.
+    OfFile,
+    /// It begins with a kind of vectors, and with yes or no.
+    Vectors,
+    /// Its second word is a mapping.
+    OfMapping,
+}
+
 impl Type {
-    fn of(structure: &str) -> Type {
+    /// None: nothing is known of pointers to such a structure, so nobody can say what may be handed on there.
+    fn of(structure: &str) -> Option<Type> {
         if let Some(bytes) = structure.strip_prefix("constructed.") {
-            // Without a number nothing fits.
-            return Type::Constructed(bytes.parse().unwrap_or(u64::MAX));
+            return Some(Type::Constructed(bytes.parse().ok()?));
         }
-        match structure {
+        Some(match structure {
+            "-" | BY_ADDRESS => Type::Any,
+            "null" => Type::Null,
             // An inode is a part of its file system's object.
             "inode" => Type::Inode,
             "address_space" => Type::Mapping,
@@ -71,34 +109,75 @@ impl Type {
             "file" => Type::Object("filp"),
             "page" | "folio" => Type::Object("frame"),
             "block_device" => Type::Within("bdev_cache"),
-            "file_system_type" | "rtnl_link_ops" => Type::Own,
+            "seq_file" => Type::Foreign("seq_file", false),
+            "fs_context" => Type::Foreign("kmalloc_", false),
+            "crypto_tfm" | "fc_log" => Type::Foreign("kmalloc_", true),
+            // Parts of a super block.
+            "percpu_rw_semaphore" | "rcuwait" => Type::Foreign("kmalloc_2k", true),
+            "file_system_type" | "rtnl_link_ops" | "crypto_alg" | "shash_alg" | "scomp_alg"
+            | "notifier_block" => Type::Own,
+            "nls_table" => Type::Characters,
+            "own_nls_table" => Type::Own,
+            "module" => Type::This,
+            "user_namespace" => Type::Users,
             "mutex" | "rw_semaphore" => Type::Lock,
-            "rb_node" | "rb_root" | "out" => Type::Writable,
+            "out" | "ratelimit_state" | "xxh64_state" => Type::Writable,
             "text" | "memory" => Type::Byte,
+            "texts" => Type::Texts,
             "stored" => Type::Stored,
             "code" => Type::Code,
             "sk_buff" => Type::Packet,
             "net_device" => Type::Device,
             "gendisk" => Type::Disk,
             "request_queue" => Type::Queue,
-            "kiocb"
-            | "iov_iter"
-            | "writeback_control"
-            | "readahead_control"
-            | "kstat"
-            | "iattr"
-            | "fileattr"
-            | "msdos_dir_entry"
-            | "percpu_rw_semaphore"
-            | "skb_shared_hwtstamps"
-            | "rcuwait" => Type::Readable,
-            _ => Type::Any,
-        }
+            "kiocb" => Type::Lent(48, Shape::OfFile),
+            "iov_iter" => Type::Lent(40, Shape::Vectors),
+            "writeback_control" => Type::Lent(48, Shape::Plain),
+            "readahead_control" => Type::Lent(56, Shape::OfMapping),
+            "fiemap_extent_info" => Type::Lent(24, Shape::Plain),
+            "own_readahead_control" => Type::Readahead,
+            "shash_desc" => Type::Digest,
+            "iomap_ops" => Type::Functions(2),
+            "kstat" => Type::Written(152),
+            "iattr" => Type::Written(80),
+            "fileattr" => Type::Written(28),
+            "msdos_dir_entry" | "fid" | "skb_shared_hwtstamps" => Type::Readable,
+            // Their mediators look (allocators.rs). The last one is followed by nobody in this configuration.
+            "bio" | "blk_plug" | "kmem_cache" | "radix_tree_root" | "rcu_head" | "timer_list"
+            | "work_struct" | "delayed_work" | "workqueue_struct" | "lock_class_key" => Type::Any,
+            _ => return None,
+        })
     }
 
     fn fits(self, domain: &Domain, pointer: u64) -> bool {
         match self {
             Type::Any => true,
+            Type::Null => false,
+            Type::Foreign(kind, within) => is_foreign(domain, pointer, kind, within),
+            Type::Written(bytes) => domain.view().allows(pointer, bytes, Access::WRITE),
+            Type::Lent(bytes, shape) => {
+                rights::is_lent(domain, pointer, bytes) && has_shape(domain, pointer, shape)
+            }
+            Type::Readahead => is_readahead(domain, pointer),
+            Type::Digest => {
+                let is_its = domain.view().allows(pointer, 8, Access::WRITE);
+                is_its && is_foreign(domain, word(pointer), "kmalloc_", true)
+            }
+            Type::Texts => {
+                let is_its = domain.view().allows(pointer, 8, Access::WRITE);
+                is_its && is_text(domain, word(pointer))
+            }
+            Type::Functions(count) => {
+                let bytes = 8 * count as usize;
+                let is_one = |at: u64| match word(pointer + 8 * at) {
+                    0 => true,
+                    function => domain.has_function(function as usize),
+                };
+                domain.has_data(pointer as usize, bytes) && (0..count).all(is_one)
+            }
+            Type::This => is_module(domain, pointer),
+            Type::Characters => is_characters(domain, pointer),
+            Type::Users => is_users(pointer),
             Type::Byte => rights::may_byte(domain, pointer, false),
             Type::Stored => rights::may_byte(domain, pointer, true),
             Type::Readable => rights::may(domain, pointer, false),
@@ -133,6 +212,121 @@ impl Type {
             }),
         }
     }
+}
+
+/// A word of memory that is there: what the module may read, or what the kernel has made.
+fn word(address: u64) -> u64 {
+    // SAFETY: the caller has found that the module may read it, or that it lies in the module's data.
+    unsafe { (address as *const u64).read_unaligned() }
+}
+
+/// Whether the kernel has made it: an object of a kind that begins so, which the module has not allocated.
+fn is_foreign(domain: &Domain, pointer: u64, kind: &str, within: bool) -> bool {
+    let object = WALL.get().and_then(|wall| wall.kernel.object(pointer));
+    object.is_some_and(|object| {
+        let is_it = object.kind.starts_with(kind) && (within || object.start == pointer);
+        is_it && !rights::has_allocated(domain, object.start)
+    })
+}
+
+/// Whether what is lent looks so. The module cannot have written it.
+fn has_shape(domain: &Domain, pointer: u64, shape: Shape) -> bool {
+    let object = |at| WALL.get().and_then(|wall| wall.kernel.object(at));
+    match shape {
+        Shape::Plain => true,
+        Shape::OfFile => {
+            let file = word(pointer);
+            object(file).is_some_and(|one| one.kind == "filp" && one.start == file)
+        }
+        Shape::Vectors => {
+            let [kind, rest @ ..] = word(pointer).to_le_bytes();
+            kind <= 6 && rest[..3].iter().all(|is| *is <= 1)
+        }
+        Shape::OfMapping => Type::Mapping.fits(domain, word(pointer + 8)),
+    }
+}
+
+/// A plan to read pages: no file, a mapping of the module's, and the state of that, which the module may write.
+fn is_readahead(domain: &Domain, pointer: u64) -> bool {
+    domain.view().allows(pointer, 56, Access::WRITE)
+        && word(pointer) == 0
+        && Type::Mapping.fits(domain, word(pointer + 8))
+        && domain.view().allows(word(pointer + 16), 32, Access::WRITE)
+}
+
+/// Whether the module may write all bytes of a text, with the zero at its end.
+fn is_text(domain: &Domain, text: u64) -> bool {
+    const MOST: u64 = 1 << 16;
+    for at in (text..text.saturating_add(MOST)).take_while(|_| text != 0) {
+        if !domain.view().allows(at, 1, Access::WRITE) {
+            return false;
+        }
+        // SAFETY: the module may write this byte, so memory is there.
+        if unsafe { (at as *const u8).read_volatile() } == 0 {
+            return true;
+        }
+    }
+    text == 0
+}
+
+/// The kernel's structures of modules, by the numbers of their domains.
+static MODULES: Mutex<Vec<(u32, u64)>> = Mutex::new(Vec::new());
+
+/// The kernel has this structure of a module.
+pub(crate) fn is_of(domain: &Domain, of: u64) {
+    let id = domain.id().get();
+    let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    modules.retain(|(known, _)| *known != id);
+    modules.push((id, of));
+}
+
+/// Whether it is that.
+pub(crate) fn is_module(domain: &Domain, pointer: u64) -> bool {
+    let modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    modules.contains(&(domain.id().get(), pointer))
+}
+
+/// The first name space of users, or another one.
+fn is_users(pointer: u64) -> bool {
+    static FIRST: OnceLock<u64> = OnceLock::new();
+    let Some(wall) = WALL.get() else {
+        return false;
+    };
+    let first = || wall.kernel.symbol("init_user_ns", std::ptr::null_mut());
+    let is_other = || {
+        let object = wall.kernel.object(pointer);
+        object.is_some_and(|one| one.start == pointer && one.kind == "user_namespace")
+    };
+    *FIRST.get_or_init(|| first().unwrap_or_default() as u64) == pointer || is_other()
+}
+
+/// Functions of the kernel that a module's tables may have, by the numbers of domains.
+static TABLES: Mutex<Vec<(u32, Vec<u64>)>> = Mutex::new(Vec::new());
+
+/// A policy names these functions in `tables`.
+pub(crate) fn has_tables(domain: &Domain, functions: Vec<u64>) {
+    let id = domain.id().get();
+    let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    tables.retain(|(known, _)| *known != id);
+    tables.push((id, functions));
+}
+
+/// Whether the kernel may call it where a table of the module says so: a function of the module, or one that its policy names.
+pub(crate) fn may_call(domain: &Domain, function: u64) -> bool {
+    let id = domain.id().get();
+    let tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut tables = tables.iter().filter(|(of, _)| *of == id);
+    domain.has_function(function as usize) || tables.any(|(_, all)| all.contains(&function))
+}
+
+/// A table of another walled module, or one of the kernel's own.
+fn is_characters(domain: &Domain, pointer: u64) -> bool {
+    let object = WALL.get().and_then(|wall| wall.kernel.object(pointer));
+    let is_one = |kind: &str| kind.starts_with("variable.") || kind.starts_with("data.nls_");
+    !domain.has_data(pointer as usize, 8)
+        && object
+            .or_else(|| live::data(pointer))
+            .is_some_and(|one| is_one(&one.kind))
 }
 
 /// Whether a cache has inodes, by how its name ends: that of one file system does not begin with the module's name. Parts that journals have of
@@ -202,28 +396,51 @@ struct Rule {
     counts: bool,
 }
 
+/// Whether it is known what a function's arguments point to. Else an argument that a module must not hand on.
+///
+/// # Errors
+/// What is not known.
+pub(crate) fn is_known(name: &str, has_effects: bool) -> Result<(), String> {
+    let Some(list) = line(name) else {
+        return match has_effects {
+            true => Ok(()),
+            false => Err(format!("{name} has no line in kernel.types")),
+        };
+    };
+    let mut words = list.split(' ').map(|word| word.trim_end_matches('?'));
+    match words.find(|word| Type::of(word).is_none()) {
+        Some(word) => Err(format!(
+            "{name} has a pointer to {word}, of which nothing is known"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Modules call it by an address that the kernel gives, so nobody can look before.
+const BY_ADDRESS: &str = "by_address";
+
+fn line(name: &str) -> Option<&'static str> {
+    let mut lines = TYPES.lines();
+    lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
 /// The rule of a function, if there is anything to look at. What has no type, a policy's effects say better.
 fn rule(name: &str, has_effects: bool, counts: bool) -> Option<Rule> {
-    let mut lines = TYPES.lines();
-    let list = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    let list = line(name);
     let (hands, lends) = (hands::of(name), lends::of(name));
     let is_between = hands.is_some() || lends.is_some();
-    // What has no line may be called by an address that the kernel gives: that must stay what it is.
-    if list.is_none() && !is_between {
+    // What may be called by an address that the kernel gives must stay what it is.
+    if list.is_none_or(|list| list == BY_ADDRESS) && !is_between {
         return None;
     }
     let list = list.unwrap_or("-");
     let argument = |word: &str| match word.trim_end_matches('?') {
         "text" | "memory" | "stored" | "out" if has_effects => (Type::Any, true),
         name if has_effects && name.starts_with("constructed.") => (Type::Any, true),
-        name => (Type::of(name), word.ends_with('?')),
+        // A module whose policy names it is not loaded.
+        name => (Type::of(name).unwrap_or(Type::Null), word.ends_with('?')),
     };
-    // A function is called with no file by the kernel itself.
-    let arguments = list.split(' ').map(|word| match word {
-        "file" => (Type::of(word), true),
-        word => argument(word),
-    });
-    let arguments: Vec<(Type, bool)> = arguments.take(6).collect();
+    let arguments: Vec<(Type, bool)> = list.split(' ').map(argument).take(14).collect();
     let looks = arguments.iter().any(|(one, _)| !matches!(one, Type::Any));
     let name = name.to_owned();
     (looks || counts || is_between).then_some(Rule {
@@ -236,6 +453,7 @@ fn rule(name: &str, has_effects: bool, counts: bool) -> Option<Rule> {
     })
 }
 
+#[allow(clippy::too_many_arguments, clippy::many_single_char_names)]
 extern "C" fn mediator<const N: usize>(
     a: u64,
     b: u64,
@@ -245,16 +463,23 @@ extern "C" fn mediator<const N: usize>(
     f: u64,
     g: u64,
     h: u64,
+    i: u64,
+    j: u64,
+    k: u64,
+    l: u64,
+    m: u64,
+    n: u64,
 ) -> u64 {
     CALLS.fetch_add(1, Ordering::Relaxed);
     let place = &PLACES[N];
+    let all = [a, b, c, d, e, f, g, h, i, j, k, l, m, n];
     let arguments = [a, b, c, d, e, f];
     if let Some(rule) = place.rule.get().filter(|rule| rule.counts) {
         costs::calls(&rule.name);
     }
     if let (Some(rule), Some(domain)) = (place.rule.get(), caller()) {
         let wrong = |(at, (is, may_be_null)): (usize, &(Type, bool))| {
-            let pointer = arguments[at];
+            let pointer = all[at];
             let fits = match journal::is_nothing(pointer) {
                 true => *may_be_null || matches!(is, Type::Any),
                 false => is.fits(&domain, pointer),
@@ -262,7 +487,7 @@ extern "C" fn mediator<const N: usize>(
             !fits
         };
         if let Some(at) = rule.arguments.iter().enumerate().position(wrong) {
-            let (name, pointer) = (&rule.name, arguments[at]);
+            let (name, pointer) = (&rule.name, all[at]);
             refuse(format!(
                 "{name}: argument {at}, {pointer:#x}, is not such an object of the module's"
             ));
@@ -289,7 +514,7 @@ extern "C" fn mediator<const N: usize>(
     // SAFETY: `through` has set the address of a function before the module could call this one. It takes its arguments from
     // these registers and these words of the stack.
     let real: Function = unsafe { std::mem::transmute(real) };
-    let result = real(a, b, c, d, e, f, g, h);
+    let result = real(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
     let hands = place.rule.get().and_then(|rule| rule.hands.as_ref());
     if let (Some(hands), Some(domain)) = (hands, caller()) {
         hands.behind(&domain, &arguments, result);
@@ -297,7 +522,10 @@ extern "C" fn mediator<const N: usize>(
     result
 }
 
-type Function = extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
+/// Some functions have arguments on the stack: as many words as kernel.toml says at most.
+#[rustfmt::skip]
+type Function =
+    extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
 
 macro_rules! places {
     ($($tens:literal)*) => {
@@ -337,9 +565,7 @@ pub(crate) fn through(
     let Some(rule) = rule(name, has_effects, counts) else {
         return Some(real);
     };
-    let mut used = USED
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
     let known = PLACES[..*used].iter().position(|place| {
         let is_it = |one: &Rule| one.name == name && one.has_effects == has_effects;
         place.rule.get().is_some_and(is_it)
@@ -352,4 +578,45 @@ pub(crate) fn through(
         let _first = place.rule.set(rule);
     }
     Some(MEDIATORS[at] as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mullion_word_policy::File;
+    use std::fs;
+    use std::path::Path;
+
+    #[test]
+    fn what_nobody_knows_is_refused() {
+        assert!(is_known("iput", false).is_ok());
+        assert!(is_known("no_such_function", false).is_err());
+        // The module's policy says of which memory.
+        assert!(is_known("no_such_function", true).is_ok());
+        assert!(Type::of("vm_area_struct").is_none());
+        for line in TYPES.lines() {
+            let (name, _) = line.split_once(": ").expect("a name and types");
+            assert_eq!(is_known(name, false), Ok(()), "{line}");
+        }
+    }
+
+    /// By our policies, which are files.
+    #[test]
+    fn all_functions_that_policies_trust_are_known() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
+        let mut count = 0;
+        for entry in fs::read_dir(folder).expect("policies") {
+            let path = entry.expect("a policy").path();
+            let text = fs::read_to_string(&path).expect("a text");
+            let file = File::parse(&text).expect("a policy");
+            for name in file.groups.get("trusts").into_iter().flatten() {
+                let looks = crate::allocators::instead(name).is_some_and(|one| one.looks());
+                let has_effects = file.calls.contains_key(name);
+                let known = is_known(name, has_effects);
+                assert!(looks || known.is_ok(), "{}: {known:?}", path.display());
+                count += 1;
+            }
+        }
+        assert!(count > 1000, "{count}");
+    }
 }
