@@ -4,7 +4,7 @@
  *
  * A request (`struct bio`) is the driver's from the call of `submit_bio` until the driver says that it is done. Meanwhile the
  * driver may read the request and its list of pieces, and the memory that is to be written to the disk. It may write the memory
- * that is to be read from the disk, and the word of the request that says how it went.
+ * that is to be read from the disk. How it went, it says by a call: in the same word the kernel counts parts of the request.
  *
  * A file system that makes requests of its own has functions here that do so for it, with memory of ours.
  *
@@ -50,6 +50,9 @@ struct mullion_block {
 	/* What the module has left in this task: how much, and an end to it if there is more. */
 	unsigned long (*marks)(unsigned long domain);
 	void (*leaves)(unsigned long domain, unsigned long before);
+	/* Whether it is a function of the module's, or the kernel's structure of it. */
+	int (*is_function)(unsigned long domain, unsigned long address);
+	int (*is_module)(unsigned long domain, unsigned long address);
 };
 
 extern struct mullion_block mullion_block;
@@ -59,7 +62,8 @@ struct watched {
 	struct list_head all;
 	struct gendisk *disk;
 	unsigned long domain;
-	const struct block_device_operations *own;
+	/* The module's, as it was when the disk was added. */
+	void (*submit)(struct bio *bio);
 	struct block_device_operations ops;
 	bool is_added;
 };
@@ -134,6 +138,14 @@ static int fields(struct gendisk *disk, int is_added, struct mullion_piece *piec
 	return at;
 }
 
+/* The driver is done with a request, in the place of code in line. The library has taken it away. */
+void mullion_bio_ends(struct bio *bio, unsigned int status)
+{
+	bio->bi_status = (__force blk_status_t)status;
+	bio_endio(bio);
+}
+EXPORT_SYMBOL_GPL(mullion_bio_ends);
+
 static void fail(struct bio *bio)
 {
 	bio_io_error(bio);
@@ -154,14 +166,13 @@ static void submit(struct bio *bio)
 
 	bio_for_each_segment(vec, bio, iter)
 		count++;
-	pieces = kmalloc_array(count + 3, sizeof(*pieces), GFP_NOIO);
+	pieces = kmalloc_array(count + 2, sizeof(*pieces), GFP_NOIO);
 	if (!pieces) {
 		bio_io_error(bio);
 		return;
 	}
 	count = 0;
 	pieces[count++] = (struct mullion_piece) { (unsigned long)bio, sizeof(*bio), 0 };
-	pieces[count++] = (struct mullion_piece) { (unsigned long)&bio->bi_status & ~7ul, 8, 1 };
 	if (bio_has_data(bio)) {
 		bio_for_each_bvec(vec, bio, iter)
 			vectors++;
@@ -177,13 +188,32 @@ static void submit(struct bio *bio)
 	mullion_block.lend(domain, (unsigned long)bio, pieces, count);
 	kfree(pieces);
 	before = mullion_block.marks(domain);
-	watched->own->submit_bio(bio);
+	watched->submit(bio);
 	mullion_block.leaves(domain, before);
 }
 
 static void dead_submit(struct bio *bio)
 {
 	bio_io_error(bio);
+}
+
+/* Whether the kernel may call what a copy of the module's table says: its words are its owner and functions. */
+static bool is_right(unsigned long domain, const struct block_device_operations *ops)
+{
+	const unsigned long *word = (const unsigned long *)ops;
+	unsigned int at;
+
+	for (at = 0; at < sizeof(*ops) / sizeof(*word); at++) {
+		if (!word[at])
+			continue;
+		if (at == offsetof(struct block_device_operations, owner) / sizeof(*word)) {
+			if (!mullion_block.is_module(domain, word[at]))
+				return false;
+		} else if (!mullion_block.is_function(domain, word[at])) {
+			return false;
+		}
+	}
+	return true;
 }
 
 static int adds(struct gendisk *disk)
@@ -199,10 +229,12 @@ static int adds(struct gendisk *disk)
 	}
 	if (mullion_block.owner((unsigned long)disk->fops, sizeof(*disk->fops)) != watched->domain)
 		return -1;
-	watched->is_added = true;
-	watched->own = disk->fops;
 	watched->ops = *disk->fops;
-	if (watched->own->submit_bio)
+	if (!is_right(watched->domain, &watched->ops))
+		return -1;
+	watched->is_added = true;
+	watched->submit = watched->ops.submit_bio;
+	if (watched->submit)
 		watched->ops.submit_bio = submit;
 	/* The kernel makes requests in the place of these. */
 	watched->ops.rw_page = NULL;

@@ -24,6 +24,7 @@ const HEADERS: [(&str, &str); 12] = [
         "asm/thread_info.h",
         include_str!("../include/asm/thread_info.h"),
     ),
+    ("linux/bio.h", include_str!("../include/linux/bio.h")),
     (
         "linux/bottom_half.h",
         include_str!("../include/linux/bottom_half.h"),
@@ -32,7 +33,6 @@ const HEADERS: [(&str, &str); 12] = [
         "linux/buffer_head.h",
         include_str!("../include/linux/buffer_head.h"),
     ),
-    ("linux/bio.h", include_str!("../include/linux/bio.h")),
     ("linux/mm.h", include_str!("../include/linux/mm.h")),
     (
         "linux/page-flags.h",

@@ -1,6 +1,7 @@
 /* Requests to disks that a module makes itself, for walled modules; found before the kernel's own header. The kernel would follow pointers
  * in such a request, and its disk would store to pages that may belong to somebody else by then. Here a request is memory of the module's
  * alone. What is read comes in fresh memory, which the module copies to where it wants it. */
+/* How a request went is said by a call: the word that has it counts the request's parts, too. */
 #ifndef MULLION_LINUX_BIO_H
 #define MULLION_LINUX_BIO_H
 
@@ -93,5 +94,10 @@ static inline int mullion_bio_wait(struct bio *bio)
 #define bio_add_page mullion_bio_add_page
 #define bio_free_pages mullion_bio_free_pages
 #define submit_bio_wait mullion_bio_wait
+
+extern void mullion_bio_ends(struct bio *bio, unsigned int status);
+
+#define bio_io_error(bio) mullion_bio_ends(bio, BLK_STS_IOERR)
+#define bio_wouldblock_error(bio) mullion_bio_ends(bio, BLK_STS_AGAIN)
 
 #endif

@@ -17,6 +17,62 @@ pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
     the_kernel_follows_no_tree_of_a_driver(machine, &folder.join("trees"));
     a_call_that_returns_leaves_nothing_in_its_task(machine, &folder.join("returns"));
     a_disk_that_is_added_stays_as_it_is(machine, &folder.join("added"));
+    a_disk_with_functions_of_others_is_not_added(machine, &folder.join("others"));
+    the_kernel_s_count_of_a_request_is_its_own(machine, &folder.join("counts"));
+}
+
+/// brd with something in the place of a text of its source.
+fn replaced(machine: &Machine<'_>, (from, to): (&str, &str), folder: &Path, work: &Work) -> String {
+    fs::create_dir_all(folder).expect("a folder");
+    let mut source = |source: &str| {
+        if !source.ends_with("/block/brd.c") {
+            return None;
+        }
+        let text = fs::read_to_string(source).expect("the source");
+        assert!(text.contains(from), "{text}");
+        let place = folder.join("brd.c");
+        let text = text.replacen(from, to, 1);
+        fs::write(&place, format!("#include <linux/panic.h>\n{text}")).expect("a file");
+        Some(place)
+    };
+    let walled = machine.wall(&work.modules, Protection::ReadWrite, folder, &mut source);
+    walled.expect("modules");
+    let said = machine.boot(work, Instead::Walled(folder, &library()));
+    said.expect("a boot")
+}
+
+/// The kernel would call what the driver's table says when somebody opens the disk.
+fn a_disk_with_functions_of_others_is_not_added(machine: &Machine<'_>, folder: &Path) {
+    let named = ".submit_bio =\t\tbrd_submit_bio,";
+    let more = format!("{named}\n\t.open = (void *)&panic_timeout,");
+    let work = work("show /dev/ram0\nshow /proc/sys/kernel/ostype\n");
+    let said = replaced(machine, (named, &more), folder, &work);
+    expect(
+        &said,
+        &[
+            "has functions that are not the module's",
+            ": Linux",
+            "init: ends",
+        ],
+    );
+}
+
+/// It is in the word that says how a request went.
+fn the_kernel_s_count_of_a_request_is_its_own(machine: &Machine<'_>, folder: &Path) {
+    let begins = "bio_for_each_segment(bvec, bio, iter) {";
+    let counts =
+        format!("if (op_is_write(bio_op(bio))) atomic_set(&bio->__bi_remaining, 1);\n{begins}");
+    let work = work("mark /dev/ram0 64 1\nrest more\nshow /proc/sys/kernel/ostype\n");
+    let said = replaced(machine, (begins, &counts), folder, &work);
+    expect(
+        &said,
+        &[
+            "mullion: brd: Access in ",
+            "mullion: brd is loaded again",
+            ": Linux",
+            "init: ends",
+        ],
+    );
 }
 
 fn work(script: &str) -> Work {

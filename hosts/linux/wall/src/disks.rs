@@ -11,7 +11,7 @@
 use crate::journal::{self, Thing};
 use crate::kernel::Kernel;
 use crate::packets::{self, Lent};
-use crate::{WALL, returns};
+use crate::{WALL, links, returns, types};
 use mullion_word::runtime::{Domain, Granted};
 use std::ffi::{c_int, c_ulong};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -42,6 +42,8 @@ struct Block {
     lend: Option<extern "C" fn(c_ulong, c_ulong, *const Piece, c_ulong)>,
     marks: Option<extern "C" fn(c_ulong) -> c_ulong>,
     leaves: Option<extern "C" fn(c_ulong, c_ulong)>,
+    is_function: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
+    is_module: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
 }
 
 static BLOCK: AtomicPtr<Block> = AtomicPtr::new(std::ptr::null_mut());
@@ -61,6 +63,8 @@ pub(crate) fn settle(kernel: Kernel) {
         (*block).owner = Some(packets::owner);
         (*block).marks = Some(returns::marks);
         (*block).leaves = Some(returns::leaves);
+        (*block).is_function = Some(links::is_function);
+        (*block).is_module = Some(is_module);
     }
     BLOCK.store(block, Ordering::Relaxed);
 }
@@ -80,6 +84,12 @@ extern "C" fn lend(number: c_ulong, request: c_ulong, pieces: *const Piece, coun
             .map(|one| (one.start, one.bytes, one.write != 0));
         packets::lend_pieces(&domain, Lent::Request, (request, 0), pieces);
     }
+}
+
+/// Whether the kernel has this structure of the module.
+extern "C" fn is_module(number: c_ulong, address: c_ulong) -> c_int {
+    let domain = WALL.get().and_then(|wall| wall.domain(number));
+    domain.is_some_and(|domain| types::is_module(&domain, address)) as c_int
 }
 
 fn number(domain: &Domain) -> c_ulong {
