@@ -10,6 +10,7 @@
  * So its devices have no XDP, and nobody can switch on that packets are put together when they are received (GRO).
  */
 
+#include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -63,6 +64,8 @@ struct mullion_net {
 	/* What the module has left in this task: how much, and an end to it if there is more. */
 	unsigned long (*marks)(unsigned long domain);
 	void (*leaves)(unsigned long domain, unsigned long before);
+	/* Whether it is a function of the module's. */
+	int (*is_function)(unsigned long domain, unsigned long address);
 };
 
 /* A device of a walled module; `ops` is what the kernel calls. */
@@ -72,9 +75,13 @@ struct watched {
 	unsigned long domain;
 	/* It is registered. */
 	bool is_in;
-	const struct net_device_ops *own;
+	/* The module's, as they were when the device was registered. */
+	netdev_tx_t (*xmit)(struct sk_buff *skb, struct net_device *dev);
+	struct net_device *(*get_peer)(struct net_device *dev);
 	void (*destructor)(struct net_device *dev);
 	struct net_device_ops ops;
+	struct ethtool_ops ethtool;
+	struct header_ops header;
 	struct rcu_head late;
 };
 
@@ -107,11 +114,45 @@ static int is_of(unsigned long domain, const void *what, unsigned long bytes)
 	return mullion_net.owner((unsigned long)what, bytes) == domain;
 }
 
+/* Tables of the kernel's that every device of Ethernet has. */
+static const struct ethtool_ops *usual_ethtool;
+static const struct header_ops *usual_header;
+
+/* Each of these words is a function of the module's, or null. One that is not goes, if the table is a copy of ours. */
+static bool are_functions(unsigned long domain, const void *table, unsigned long first, unsigned long bytes, bool is_ours)
+{
+	unsigned long at, *word;
+	bool are = true;
+
+	for (at = first; at < bytes; at += sizeof(*word)) {
+		word = (unsigned long *)(table + at);
+		if (!*word || mullion_net.is_function(domain, *word))
+			continue;
+		are = false;
+		if (is_ours)
+			*word = 0;
+	}
+	return are;
+}
+
+/* Numbers come first. */
+#define FIRST_OF_ETHTOOL offsetof(struct ethtool_ops, get_drvinfo)
+
+static bool fits_table(unsigned long domain, const void *table, unsigned long first, unsigned long bytes)
+{
+	return is_of(domain, table, bytes) && are_functions(domain, table, first, bytes, false);
+}
+
 /* The kernel follows these at once. */
 static int fits(unsigned long domain, struct net_device *dev)
 {
-	return is_of(domain, dev->netdev_ops, sizeof(*dev->netdev_ops)) &&
-	       (!dev->ethtool_ops || is_of(domain, dev->ethtool_ops, sizeof(*dev->ethtool_ops)));
+	const struct ethtool_ops *ethtool = dev->ethtool_ops;
+	const struct header_ops *header = dev->header_ops;
+
+	return fits_table(domain, dev->netdev_ops, 0, sizeof(*dev->netdev_ops)) &&
+	       (!ethtool || ethtool == usual_ethtool || fits_table(domain, ethtool, FIRST_OF_ETHTOOL, sizeof(*ethtool))) &&
+	       (!header || header == usual_header || fits_table(domain, header, 0, sizeof(*header))) &&
+	       (!dev->priv_destructor || mullion_net.is_function(domain, (unsigned long)dev->priv_destructor));
 }
 
 static void fields(struct net_device *dev, struct mullion_fields *fields)
@@ -153,7 +194,7 @@ static netdev_tx_t xmit(struct sk_buff *skb, struct net_device *dev)
 	look(skb, &packet);
 	mullion_net.lend(domain, &packet);
 	before = mullion_net.marks(domain);
-	result = watched->own->ndo_start_xmit(skb, dev);
+	result = watched->xmit(skb, dev);
 	mullion_net.leaves(domain, before);
 	/* A driver that is busy has left the packet to us. What it has freed, or keeps, is no packet of ours. */
 	if (result == NETDEV_TX_BUSY && mullion_net.back(domain, (unsigned long)skb))
@@ -176,7 +217,7 @@ static struct watched *find(const struct net_device *dev)
 static struct net_device *get_peer_dev(struct net_device *dev)
 {
 	struct watched *watched = find(dev);
-	struct net_device *peer = watched ? watched->own->ndo_get_peer_dev(dev) : NULL;
+	struct net_device *peer = watched ? watched->get_peer(dev) : NULL;
 
 	return peer && is_device(watched->domain, peer) ? peer : NULL;
 }
@@ -202,22 +243,34 @@ static void watch(struct net_device *dev)
 	struct watched *watched = find(dev);
 
 	/* It comes from another name space. */
-	if (watched && ops == watched->own) {
+	if (watched && ops == &watched->ops)
 		watched->is_in = true;
-		dev->netdev_ops = &watched->ops;
-	}
 	if (!domain || watched)
 		return;
 	watched = kzalloc(sizeof(*watched), GFP_KERNEL | __GFP_NOFAIL);
 	watched->dev = dev;
 	watched->domain = domain;
 	watched->is_in = true;
-	watched->own = dev->netdev_ops;
+	/* The module may have changed its tables since somebody looked: what counts are these copies. */
 	watched->ops = *dev->netdev_ops;
-	if (watched->own->ndo_start_xmit)
-		watched->ops.ndo_start_xmit = xmit;
-	if (watched->own->ndo_get_peer_dev)
+	are_functions(domain, &watched->ops, 0, sizeof(watched->ops), true);
+	watched->xmit = watched->ops.ndo_start_xmit;
+	watched->ops.ndo_start_xmit = watched->xmit ? xmit : dead_xmit;
+	watched->get_peer = watched->ops.ndo_get_peer_dev;
+	if (watched->get_peer)
 		watched->ops.ndo_get_peer_dev = get_peer_dev;
+	if (dev->ethtool_ops && dev->ethtool_ops != usual_ethtool) {
+		if (is_of(domain, dev->ethtool_ops, sizeof(watched->ethtool)))
+			watched->ethtool = *dev->ethtool_ops;
+		are_functions(domain, &watched->ethtool, FIRST_OF_ETHTOOL, sizeof(watched->ethtool), true);
+		dev->ethtool_ops = &watched->ethtool;
+	}
+	if (dev->header_ops && dev->header_ops != usual_header) {
+		if (is_of(domain, dev->header_ops, sizeof(watched->header)))
+			watched->header = *dev->header_ops;
+		are_functions(domain, &watched->header, 0, sizeof(watched->header), true);
+		dev->header_ops = &watched->header;
+	}
 	/* These would hand pointers to the kernel, or buffers to the driver. */
 	watched->ops.ndo_get_xmit_slave = NULL;
 	watched->ops.ndo_sk_get_lower_dev = NULL;
@@ -226,7 +279,8 @@ static void watch(struct net_device *dev)
 	watched->ops.ndo_bpf = NULL;
 	watched->ops.ndo_xdp_xmit = NULL;
 	dev->hw_features &= ~NETIF_F_GRO;
-	watched->destructor = dev->priv_destructor;
+	if (mullion_net.is_function(domain, (unsigned long)dev->priv_destructor))
+		watched->destructor = dev->priv_destructor;
 	dev->priv_destructor = destruct;
 	list_add(&watched->all, &devices);
 	dev->netdev_ops = &watched->ops;
@@ -241,8 +295,6 @@ static void unwatch(struct net_device *dev)
 	if (!watched)
 		return;
 	watched->is_in = false;
-	if (dev->netdev_ops == &watched->ops)
-		dev->netdev_ops = watched->own;
 }
 
 static int changed(struct notifier_block *block, unsigned long event, void *what)
@@ -273,7 +325,7 @@ static void kill(unsigned long domain)
 		dev->rtnl_link_ops = NULL;
 		watched->destructor = NULL;
 		dev->needs_free_netdev = true;
-		if (dev->header_ops && mullion_net.owner((unsigned long)dev->header_ops, sizeof(*dev->header_ops)))
+		if (dev->header_ops != usual_header)
 			dev->header_ops = NULL;
 	}
 }
@@ -306,6 +358,13 @@ EXPORT_SYMBOL_GPL(mullion_net);
 
 static int __init begin(void)
 {
+	struct net_device *dev = alloc_etherdev(0);
+
+	if (!dev)
+		return -ENOMEM;
+	usual_ethtool = dev->ethtool_ops;
+	usual_header = dev->header_ops;
+	free_netdev(dev);
 	return register_netdevice_notifier(&block);
 }
 

@@ -31,7 +31,7 @@ static DEFINE_TIMER(timer, fires);
 ";
 
 /// What the changed driver calls beside the others.
-const CALLS: [&str; 11] = [
+const CALLS: [&str; 10] = [
     "call_rcu",
     "mullion_bottom_halves_off",
     "mullion_bottom_halves_on",
@@ -42,7 +42,6 @@ const CALLS: [&str; 11] = [
     "queue_delayed_work_on",
     "queue_work_on",
     "skb_copy",
-    "delayed_work_timer_fn",
 ];
 
 pub(crate) fn run(built: &Built, machine: &Machine<'_>, made: &Path, folder: &Path) {

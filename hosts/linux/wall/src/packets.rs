@@ -57,6 +57,7 @@ struct Net {
     gone: Option<extern "C" fn(c_ulong, c_ulong)>,
     marks: Option<extern "C" fn(c_ulong) -> c_ulong>,
     leaves: Option<extern "C" fn(c_ulong, c_ulong)>,
+    is_function: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
 }
 
 static NET: AtomicPtr<Net> = AtomicPtr::new(std::ptr::null_mut());
@@ -107,6 +108,7 @@ pub(crate) fn settle(kernel: Kernel) {
         (*net).gone = Some(gone);
         (*net).marks = Some(returns::marks);
         (*net).leaves = Some(returns::leaves);
+        (*net).is_function = Some(links::is_function);
     }
     NET.store(net, Ordering::Relaxed);
 }
