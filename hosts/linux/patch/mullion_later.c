@@ -33,6 +33,8 @@ struct later {
 	struct timer_list timer;
 	struct work_struct work;
 	struct rcu_head callback;
+	/* Who waits for its work in this moment: the last of them frees it, if it was forgotten meanwhile. */
+	unsigned int users;
 };
 
 static DEFINE_HASHTABLE(all, 7);
@@ -53,6 +55,13 @@ static void forget(struct later *later)
 	hash_del(&later->all);
 	count--;
 	later->own = 0;
+}
+
+/* It was forgotten. */
+static void drop(struct later *later)
+{
+	if (!later->users)
+		kfree(later);
 }
 
 /* As the module sees it, by functions that are in line in the kernel's headers: `timer_pending`, `work_pending`. */
@@ -126,6 +135,8 @@ static void runs(struct work_struct *work)
 {
 	struct later *later = container_of(work, struct later, work);
 
+	if (!later->own)
+		return;
 	show_work(later, false);
 	call(later, later->own);
 }
@@ -185,8 +196,14 @@ int mullion_timer_end(unsigned long own, int waits)
 
 	if (!later)
 		return 0;
+	/* The timer's function may free the memory of its timer while we wait. */
+	later->users++;
 	was = waits ? del_timer_sync(&later->timer) : del_timer(&later->timer);
-	show_timer(later, false);
+	later->users--;
+	if (!later->own)
+		drop(later);
+	else
+		show_timer(later, false);
 	return was;
 }
 EXPORT_SYMBOL_GPL(mullion_timer_end);
@@ -225,16 +242,20 @@ int mullion_work_end(unsigned long own, int waits, int runs_first)
 
 	if (!later)
 		return 0;
+	/* The work itself may free the memory of its work while we wait. */
+	later->users++;
 	was = waits ? del_timer_sync(&later->timer) : del_timer(&later->timer);
 	if (runs_first) {
-		if (was)
+		if (was && later->own)
 			queue_work(later->queue, &later->work);
-		return flush_work(&later->work) || was;
+		was |= flush_work(&later->work);
+	} else {
+		was |= waits ? cancel_work_sync(&later->work) : cancel_work(&later->work);
 	}
-	was |= waits ? cancel_work_sync(&later->work) : cancel_work(&later->work);
-	/* The work itself may have freed it. */
-	later = find(own, WORK);
-	if (later)
+	later->users--;
+	if (!later->own)
+		drop(later);
+	else if (!runs_first)
 		show_work(later, false);
 	return was;
 }
@@ -284,7 +305,7 @@ int mullion_later_freed(unsigned long start, unsigned long bytes)
 			continue;
 		}
 		armed += del_timer(&later->timer) + cancel_work(&later->work);
-		kfree(later);
+		drop(later);
 	}
 	return armed;
 }
@@ -306,9 +327,11 @@ again:
 			armed++;
 			continue;
 		}
+		later->users++;
 		armed += del_timer_sync(&later->timer);
 		armed += cancel_work_sync(&later->work);
-		kfree(later);
+		later->users--;
+		drop(later);
 		/* Others may have come and gone meanwhile. */
 		goto again;
 	}
