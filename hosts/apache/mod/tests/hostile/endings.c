@@ -123,7 +123,7 @@ static int files(request_rec *r, const char *what)
     if (!strcmp(what, "opened-own"))
         status = apr_file_open(&file, "/proc/self/maps", APR_READ, 0, r->pool);
     if (!strcmp(what, "opened-by-library"))
-        status = fopen("/proc/self/mem", "r+") == NULL ? APR_EACCES : 0;
+        status = fopen64("/proc/self/mem", "r+") == NULL ? APR_EACCES : 0;
     if (!strcmp(what, "opened-device"))
         status = apr_file_open(&file, "/dev/tty", APR_READ, 0, r->pool);
     if (!strcmp(what, "opened-null"))
