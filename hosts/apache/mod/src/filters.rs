@@ -189,7 +189,7 @@ const CONNECTION: i32 = 50;
 /// # Safety
 /// It is a record of the core's.
 unsafe fn type_of(record: u64) -> i32 {
-    // SAFETY: by the caller.
+    // SAFETY: the caller has a record of the core's, which stays as long as the configuration.
     unsafe { (*(record as *const Record)).kind as i32 }
 }
 
@@ -199,7 +199,7 @@ unsafe fn type_of(record: u64) -> i32 {
 /// # Safety
 /// It is a record of the core's.
 unsafe fn does_without_word(record: u64) -> bool {
-    // SAFETY: by the caller.
+    // SAFETY: the caller has a record of the core's.
     (RESOURCE..CONNECTION).contains(&unsafe { type_of(record) })
 }
 

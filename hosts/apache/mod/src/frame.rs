@@ -552,7 +552,7 @@ impl Frame {
         // SAFETY: roots are the core's own structures, and modules may not write what is followed here.
         let of = |c: &u64| unsafe { read(c + layout::C_BUCKET_ALLOC) } == at;
         let c = self.connections().find(of)?;
-        // SAFETY: as above.
+        // SAFETY: it is a connection of this call, and modules may not write this field.
         Some(unsafe { read(c + layout::C_POOL) })
     }
 

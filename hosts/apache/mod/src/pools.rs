@@ -92,7 +92,7 @@ pub(crate) unsafe fn lasting_copy(text: &[u8]) -> Result<u64, String> {
 pub(crate) unsafe fn lasting_or_null(text: Option<&Vec<u8>>) -> Result<u64, String> {
     match text {
         None => Ok(0),
-        // SAFETY: by the caller.
+        // SAFETY: the caller has seen that the server does not serve yet.
         Some(text) => unsafe { lasting_copy(text) },
     }
 }
@@ -104,7 +104,7 @@ pub(crate) unsafe fn lasting_or_null(text: Option<&Vec<u8>>) -> Result<u64, Stri
 pub(crate) unsafe fn lasting_names(names: &Names) -> Result<u64, String> {
     let mut words = Vec::new();
     for name in names.names() {
-        // SAFETY: by the caller.
+        // SAFETY: the caller has seen that the server does not serve yet.
         words.extend(unsafe { lasting_copy(name)? }.to_ne_bytes());
     }
     words.extend([0; 8]);

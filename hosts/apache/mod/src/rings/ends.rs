@@ -1,0 +1,91 @@
+//! How long buckets are good: as long as their allocator, their file and their pool.
+
+use super::{Bucket, LIST, RING, Shown, TYPE, destroy_all};
+use crate::apr;
+use crate::frame::Frame;
+use crate::layout::read;
+use crate::pools;
+use crate::walled::{Answer, Walled, lock};
+use std::sync::OnceLock;
+
+/// A bucket of a file says how long that is. Whoever has it mapped and reads beyond its end is stopped by the kernel: so its
+/// bytes are read.
+///
+/// # Safety
+/// It is a bucket of the core's.
+pub(super) unsafe fn not_mapped(real: u64) {
+    static FILES: OnceLock<Option<usize>> = OnceLock::new();
+    let files = *FILES.get_or_init(|| apr::symbol("apr_bucket_type_file"));
+    // SAFETY: by the caller; APR's function looks at the type, too.
+    unsafe {
+        if files == Some(read(real + TYPE) as usize) {
+            apr::apr_bucket_file_enable_mmap(real, 0);
+        }
+    }
+}
+
+/// The same for all buckets of a brigade of the core's.
+///
+/// # Safety
+/// It is such a brigade.
+pub(crate) unsafe fn unmapped(brigade: u64) {
+    let end = brigade + RING;
+    // SAFETY: links of the core's rings are good.
+    unsafe {
+        let mut at = read(end);
+        while at != end {
+            not_mapped(at);
+            at = read(at);
+        }
+    }
+}
+
+impl Walled {
+    /// The module has made an allocator of buckets.
+    pub(crate) fn begin_allocator(&self, list: u64) {
+        lock(&self.rings).allocators.push(list);
+    }
+
+    /// An allocator of the module's is about to go, with its buckets.
+    pub(crate) fn end_allocator(&self, list: u64) {
+        let mut rings = lock(&self.rings);
+        rings.allocators.retain(|one| *one != list);
+        // SAFETY: what is not destroyed is a bucket of the core's.
+        let is_of = |bucket: &Bucket| unsafe { read(bucket.real + LIST) == list };
+        let left =
+            rings.forget_all(|shown| matches!(shown, Shown::Bucket(bucket) if is_of(bucket)));
+        drop(rings);
+        destroy_all(left);
+    }
+
+    /// Whether this thread may work with what goes with a pool. One that a module has made stays until the call of the host returns.
+    pub(super) fn holds(&self, frame: &Frame, home: u64) -> bool {
+        match pools::is_made(home) {
+            true => pools::hold(frame, home, pools::is_bound(home)),
+            false => frame.has_pool(home) || self.knows_pool(home),
+        }
+    }
+
+    /// The bucket is set aside: it goes with another pool from now on, but not behind its allocator.
+    pub(super) fn move_home(&'static self, frame: &Frame, copy: u64, pool: u64) -> Answer<()> {
+        let real = lock(&self.rings).bucket(copy).map(|bucket| bucket.real);
+        let Some(real) = real else {
+            return Ok(());
+        };
+        // SAFETY: it is a bucket of the core's.
+        let list = unsafe { read(real + LIST) };
+        let allocator = self.home_of(list).or_else(|| frame.home_of_allocator(list));
+        let pool = allocator.and_then(|allocator| pools::first_to_go(allocator, pool));
+        // Otherwise it goes with what it has gone with.
+        let Some(pool) = pool else {
+            return Ok(());
+        };
+        self.pool(frame, pool)?;
+        let mut rings = lock(&self.rings);
+        let Some(bucket) = rings.bucket_mut(copy) else {
+            return Ok(());
+        };
+        bucket.home = pool;
+        Ok(())
+    }
+}
