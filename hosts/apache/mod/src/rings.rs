@@ -12,7 +12,7 @@
 
 mod ends;
 
-pub(crate) use ends::unmapped;
+pub(crate) use ends::{destroy_all, unmapped};
 
 use crate::few::Few;
 use crate::frame::Frame;
@@ -22,7 +22,7 @@ use crate::near::Near;
 use crate::places::Places;
 use crate::pools;
 use crate::walled::{Answer, Walled, lock};
-use ends::not_mapped;
+use ends::{destroy, not_mapped};
 
 /// Distances in a bucket; a brigade has its ring at `RING`.
 const PREVIOUS: u64 = 8;
@@ -152,21 +152,6 @@ unsafe fn take_apart(end: u64) -> Vec<u64> {
     all
 }
 
-/// Destroys a bucket of the core's.
-///
-/// # Safety
-/// It is in no ring.
-unsafe fn destroy(real: u64) {
-    // SAFETY: by the caller; types have their functions, and buckets theirs.
-    unsafe {
-        let (kind, free) = (read(real + TYPE), read(real + FREE));
-        let destroy: extern "C" fn(u64) = std::mem::transmute(read(kind + 16));
-        let free: extern "C" fn(u64) = std::mem::transmute(free);
-        destroy(read(real + DATA));
-        free(real);
-    }
-}
-
 impl Rings {
     /// Whether the module has made the allocator of a bucket.
     ///
@@ -254,14 +239,6 @@ impl Rings {
             free.push(copy);
         });
         left
-    }
-}
-
-/// Buckets that a module has left behind when their pool goes.
-pub(crate) fn destroy_all(left: Vec<u64>) {
-    for real in left {
-        // SAFETY: the module had it, so it is in a ring of its own.
-        unsafe { destroy(real) };
     }
 }
 

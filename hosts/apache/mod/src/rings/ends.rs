@@ -1,12 +1,35 @@
 //! How long buckets are good: as long as their allocator, their file and their pool.
 
-use super::{Bucket, LIST, RING, Shown, TYPE, destroy_all};
+use super::{Bucket, DATA, FREE, LIST, RING, Shown, TYPE};
 use crate::apr;
 use crate::frame::Frame;
 use crate::layout::read;
 use crate::pools;
 use crate::walled::{Answer, Walled, lock};
 use std::sync::OnceLock;
+
+/// Destroys a bucket of the core's.
+///
+/// # Safety
+/// It is in no ring.
+pub(super) unsafe fn destroy(real: u64) {
+    // SAFETY: by the caller; types have their functions, and buckets theirs.
+    unsafe {
+        let (kind, free) = (read(real + TYPE), read(real + FREE));
+        let destroy: extern "C" fn(u64) = std::mem::transmute(read(kind + 16));
+        let free: extern "C" fn(u64) = std::mem::transmute(free);
+        destroy(read(real + DATA));
+        free(real);
+    }
+}
+
+/// Buckets that a module has left behind when their pool goes.
+pub(crate) fn destroy_all(left: Vec<u64>) {
+    for real in left {
+        // SAFETY: the module had it, so it is in a ring of its own.
+        unsafe { destroy(real) };
+    }
+}
 
 /// A bucket of a file says how long that is. Whoever has it mapped and reads beyond its end is stopped by the kernel: so its
 /// bytes are read.
