@@ -48,6 +48,7 @@ pub(crate) extern "C" fn begin(r: u64) -> c_int {
     let count = COUNT.load(Ordering::Acquire);
     // SAFETY: the core passes a request, whose pool lives.
     let mut lending = Lending {
+        // SAFETY: the core has passed the request, and no module writes this field.
         pool: unsafe { read(r + layout::R_POOL) },
         lent: None,
     };
