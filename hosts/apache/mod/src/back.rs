@@ -76,6 +76,9 @@ const TIMED: u64 = 32;
 /// So many arguments come in registers.
 const FEW_MOST: usize = 6;
 
+/// So many functions of one module have a function of ours that stands for them. All modules share [`COUNT`].
+const MOST: usize = COUNT / 4;
+
 type Key = (usize, u64, &'static str);
 static KNOWN: Mutex<Option<HashMap<Key, usize>>> = Mutex::new(None);
 
@@ -117,6 +120,12 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
     let place = match known.get(&key) {
         Some(place) => *place,
         None => {
+            let own = known.keys().filter(|(of, ..)| *of == key.0).count();
+            if own >= MOST {
+                return Err(format!(
+                    "{own} functions of the module have one that stands for them: no more are passed on"
+                ));
+            }
             let place = NEXT.fetch_add(1, Ordering::Relaxed);
             let slot = SLOTS
                 .get(place)

@@ -20,6 +20,9 @@ const SMALL: u64 = 2 << 10;
 /// So many bytes behind a large block are never granted: a module that writes behind its block does not reach the next one.
 const GAP: u64 = 64;
 
+/// So many cleanups a module registers in a pool. One that registers itself again, as it runs, would never end the pool.
+const CLEANUPS: u32 = 1 << 16;
+
 /// What a module has of one pool.
 #[derive(Default)]
 pub(super) struct Ledger {
@@ -37,6 +40,8 @@ pub(super) struct Ledger {
     number: u64,
     /// Functions of the module's that the pool runs when it goes: their data, they, and our node.
     pub(crate) cleanups: Vec<(u64, u64, u64)>,
+    /// How many of these there were.
+    registered: u32,
     pub(super) objects: Vec<u64>,
     /// Requests in which a filter of the module was stopped.
     stopped: Vec<u64>,
@@ -91,6 +96,7 @@ impl Ledger {
     /// Forgets all but its lists' room.
     fn clear(&mut self) {
         (self.next, self.end, self.bytes) = (0, 0, 0);
+        self.registered = 0;
         self.chunks.clear();
         self.blocks.clear();
         self.objects.clear();
@@ -273,7 +279,12 @@ impl Walled {
         of: (u64, u64, u64),
     ) -> Answer<()> {
         self.with(frame, pool, |state| {
-            state.ledgers.entry(pool).or_default().cleanups.push(of);
+            let ledger = state.ledgers.entry(pool).or_default();
+            if ledger.registered == CLEANUPS {
+                return Err(format!("{CLEANUPS} cleanups were registered in this pool"));
+            }
+            ledger.registered += 1;
+            ledger.cleanups.push(of);
             Ok(())
         })
     }

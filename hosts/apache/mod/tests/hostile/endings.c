@@ -13,6 +13,13 @@ static apr_status_t read_closed(void *data)
     return APR_SUCCESS;
 }
 
+/* A pool that has such a cleanup never ends. */
+static apr_status_t again_and_again(void *pool)
+{
+    apr_pool_cleanup_register(pool, pool, again_and_again, apr_pool_cleanup_null);
+    return APR_SUCCESS;
+}
+
 /* The brigade that is under way lies in this pool. */
 static apr_status_t end_under_way(ap_filter_t *f, apr_bucket_brigade *bb)
 {
@@ -56,6 +63,10 @@ static void objects_end(request_rec *r, apr_pool_t *sub, const char *what)
         apr_pool_cleanup_register(sub, NULL, read_closed, apr_pool_cleanup_null);
         apr_dir_open(&dir, "/", sub);
         folder = dir;
+        apr_pool_destroy(sub);
+    }
+    if (!strcmp(what, "ending-never")) {
+        apr_pool_cleanup_register(sub, sub, again_and_again, apr_pool_cleanup_null);
         apr_pool_destroy(sub);
     }
     if (!strcmp(what, "ending-lock")) {

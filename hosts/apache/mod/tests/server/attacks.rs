@@ -13,6 +13,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("ending-folder-read", "is no folder"),
     ("ending-mapping", "is no mapped file"),
     ("ending-cleanup", "is no folder"),
+    ("ending-never", "cleanups were registered in this pool"),
     ("ending-lock", "is no lock"),
     (
         "ending-segment",
