@@ -13,7 +13,7 @@ use crate::journal::{self, SILENT, Thing};
 use crate::later::{self, Later};
 use crate::links::{self, Link};
 use crate::trees::{self, Tree};
-use crate::{WALL, costs, disks, lends, packets, returns, rights};
+use crate::{WALL, costs, disks, packets, returns, rights};
 use memory::{Source, copies, frees, frees_of, frees_page, gives, gives_of};
 use mullion_word::runtime::{caller, refuse};
 use mullion_word_table::Access;
