@@ -139,7 +139,7 @@ mod tests {
         let number =
             |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'!".contains(c));
         [
-            "cmd", "ctx", "flush", "name", "str", "text", "null", "stopped", "ob",
+            "cmd", "ctx", "flush", "name", "str", "text", "null", "stopped", "ob", "lock",
         ]
         .contains(&word)
             || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-', '#', '@'])
