@@ -166,12 +166,35 @@ impl Server {
         }
     }
 
+    /// Waits until all threads of a server of one process sleep. When it is told to end, the event MPM closes the sockets of threads that
+    /// work, and such a socket may have gone with its pool (`close_worker_sockets`). A stock server, too, ends by signal 11 then.
+    fn rests(&self) {
+        let state = |folder: PathBuf| {
+            let text = fs::read_to_string(folder.join("stat")).unwrap_or_default();
+            // The name in front of it may have spaces.
+            let rest = text.rsplit(") ").next();
+            rest.is_none_or(|rest| rest.starts_with('S'))
+        };
+        let sleep = || {
+            let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+            let mut tasks = tasks.into_iter().flatten().flatten();
+            tasks.all(|task| state(task.path()))
+        };
+        let start = Instant::now();
+        let mut seen = 0;
+        while seen < 5 && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(20));
+            seen = if sleep() { seen + 1 } else { 0 };
+        }
+    }
+
     /// Ends it as an administrator does.
     ///
     /// # Errors
     /// It ends by a fault, or does not end: how, and where its threads are.
     pub(crate) fn end(&mut self) -> Result<(), String> {
         use std::os::unix::process::ExitStatusExt;
+        self.rests();
         self.signal(libc::SIGTERM);
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
