@@ -228,7 +228,10 @@ pub(crate) extern "C" fn apr_shm_destroy(segment: u64) -> u64 {
         let walled = frame.walled;
         let real = apr::symbol("apr_shm_destroy").ok_or("the server does not have it")?;
         let taken = walled.take_object(segment, Kind::Segment);
-        taken.map_err(|what| format!("apr_shm_destroy: {what}"))?;
+        // One that a call works with goes with its pool.
+        if !taken.map_err(|what| format!("apr_shm_destroy: {what}"))? {
+            return Ok(0);
+        }
         end(segment);
         // SAFETY: it is APR's function, for a segment whose pool this call holds. It begins with its pool.
         unsafe {

@@ -162,15 +162,20 @@ impl Walled {
     }
 
     /// Takes an object from the module, for a function that ends it. No other call works with it then, until the call of the host
-    /// returns. One that threads share without a count is not ended: it goes with its pool, and the answer is false.
+    /// returns. The answer is false for an object that is not ended now, and goes with its pool. Threads share it without a count,
+    /// or another one works with it that only needs it to stay.
     ///
     /// # Errors
-    /// The module has not made it, or another call works with it.
+    /// The module has not made it, or it is for one thread, and another call works with it.
     pub(crate) fn take_object(&self, object: u64, kind: Kind) -> Answer<bool> {
-        let is_ended = kind.sharing() != Sharing::Many;
-        let how = if is_ended { Use::Alone } else { Use::Free };
+        let is_shared = match kind.sharing() {
+            Sharing::Many => true,
+            Sharing::Closed | Sharing::Buffered => !self.knows_for(object, kind, |_, _| Use::Alone),
+            Sharing::One => false,
+        };
+        let how = if is_shared { Use::Free } else { Use::Alone };
         let is_had = self.knows_for(object, kind, |_, _| how) && self.forget_object(object);
-        is_had.then_some(is_ended).ok_or_else(|| {
+        is_had.then_some(!is_shared).ok_or_else(|| {
             let kind = kind.name();
             format!(
                 "{object:#x} is no {kind} that the module has made, or another call works with it"

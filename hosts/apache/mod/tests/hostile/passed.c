@@ -73,15 +73,16 @@ void *slots_of(apr_pool_t *p, char *folder)
 
 int slots(request_rec *r, const char *what)
 {
-    int n, wait, i;
+    int n, wait, i, turns = 0;
 
     for (n = 0; !distance && n < 1000000000; n++)
         depth = n;
     /* First so late that nothing happens, and then earlier and earlier. */
-    for (n = 1, wait = 20000; distance && wait > 0; n++, wait -= 2) {
+    for (n = 1, wait = 20000; distance && wait > 0 && turns < 200000000; n++, wait -= 2) {
         unsigned x = n;
-        while (step != n && distance)
-            ;
+        /* The other request's call may have been ended: then nobody takes the next step. */
+        while (step != n && distance && turns < 200000000)
+            turns++;
         for (i = 0; i < wait; i++)
             x = x * 3 + 1;
         depth = (int)x;
