@@ -21,7 +21,7 @@ const SMALL: u64 = 2 << 10;
 const GAP: u64 = 64;
 
 /// So many cleanups a module registers in a pool. One that registers itself again, as it runs, would never end the pool.
-const CLEANUPS: u32 = 1 << 16;
+const CLEANUPS: u32 = 1 << 18;
 
 /// What a module has of one pool.
 #[derive(Default)]
