@@ -198,10 +198,14 @@ fn no_access_comes_behind_its_revocation() {
         let late = stores_after_revocation(&mut w, 150, threads, true);
         assert_eq!(late, 0, "{threads} threads");
     }
-    assert!(
-        w.supervisor.mechanism().inside().signals() > 0,
-        "nobody was ever inside"
-    );
+    // On a busy machine the threads may all be outside, each time.
+    let is_nobody_inside = |w: &World| w.supervisor.mechanism().inside().signals() == 0;
+    for _ in 0..20 {
+        if is_nobody_inside(&w) {
+            assert_eq!(stores_after_revocation(&mut w, 150, 4, true), 0);
+        }
+    }
+    assert!(!is_nobody_inside(&w), "nobody was ever inside");
 }
 
 /// That the test above can fail. Whether it does without the waiting is a matter of time, so it only says.
