@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// For machines that do other things; no test is about time.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// So long a server may take until it sleeps, if a thread of it does not go round for ever.
+const REST: Duration = Duration::from_secs(5);
 
 /// How a server starts of which the test expects that it ends, and one that only tells of its configuration.
 const ENDS: &str = "-DNO_DETACH";
@@ -182,7 +184,7 @@ impl Server {
         };
         let start = Instant::now();
         let mut seen = 0;
-        while seen < 5 && start.elapsed() < PATIENCE {
+        while seen < 5 && start.elapsed() < REST {
             std::thread::sleep(Duration::from_millis(20));
             seen = if sleep() { seen + 1 } else { 0 };
         }
