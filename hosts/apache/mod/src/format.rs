@@ -396,7 +396,7 @@ fn strings(
     for piece in pieces {
         let text = copied::text(frame, *piece)?;
         let (at, bytes) = (text.as_ptr() as u64, text.len() as u64);
-        // SAFETY: the brigade is the core's, and the string of ours has this length. What lies there behind the call is a copy.
+        // SAFETY: the brigade is the core's, and the string of ours has this length. A copy lies there behind the call.
         status = unsafe { apr::apr_brigade_write(brigade, flush, filter, at, bytes) };
         if status != 0 {
             break;

@@ -1,4 +1,4 @@
-//! A map of addresses that has a few entries nearly always: these are looked through. What is beyond them is in a map.
+//! A map of addresses that has a few entries nearly always: these are looked through. A map has all beyond them.
 
 use crate::quick::Map;
 

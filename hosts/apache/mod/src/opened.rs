@@ -102,7 +102,7 @@ fn may_open(frame: &Frame, name: &[u8], is_written: bool) -> Answer<bool> {
     Ok(is_fit(descriptor.as_raw_fd(), is_written))
 }
 
-/// What a module gets for a file that is none for modules.
+/// The answer for a file that is none for modules.
 fn refused(frame: &Frame, name: &[u8]) -> u64 {
     let name = String::from_utf8_lossy(&name[..name.len() - 1]);
     let why = "is no file for modules: a device, a part of the kernel's or the server's own";
@@ -193,7 +193,7 @@ pub(crate) extern "C" fn fopen64(name: u64, how: u64) -> u64 {
     })
 }
 
-/// A file of keys and values. What its kind makes of the name (`NAME.pag`) is opened by APR.
+/// A file of keys and values. APR opens files by the name and by its own endings (`NAME.pag`).
 fn keys(frame: &Frame, name: u64, mode: u64) -> Answer<Result<Vec<u8>, u64>> {
     let name = copied::name(frame, name)?;
     let is_written = mode as u32 as u64 != READ_ONLY;

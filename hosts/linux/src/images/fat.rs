@@ -29,7 +29,7 @@ pub fn fat() -> Vec<u8> {
     image
 }
 
-/// What is wrong with a disk that [`fat`] has made. Both tables are alike, and each cluster belongs to one file or folder. None is lost, and
+/// The faults of a disk that [`fat`] has made. Both tables are alike, and each cluster belongs to one file or folder. None is lost, and
 /// files are as long as their chains. There may be no program for that here.
 #[must_use]
 pub fn fat_is_wrong(disk: &[u8]) -> Option<String> {

@@ -61,7 +61,7 @@ pub(super) fn gives_of(name: &str, real: &AtomicUsize, arguments: Arguments) -> 
     gives(real, Some(cache), arguments)
 }
 
-/// What is copied into the result, which is the caller's.
+/// The source of a copy, which is the caller's.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     /// A text: the first byte is looked at.
