@@ -232,6 +232,8 @@ pub(crate) struct Record {
     pub(crate) address: u64,
     pub(crate) registers: [u64; 16],
     pub(crate) stack: Option<StackWords>,
+    /// The access was granted, and something was taken away meanwhile.
+    pub(crate) has_lost: bool,
 }
 
 impl Default for Record {
@@ -247,6 +249,7 @@ impl Default for Record {
             address: 0,
             registers: [0; 16],
             stack: None,
+            has_lost: false,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! `mullion_word_faulted` goes on from there on the host's stack, where the report is made.
 
 use crate::core::{Core, Record};
-use crate::demand;
+use crate::demand::{self, Answered};
 use crate::follow;
 use crate::gates::{self, Frame, Here, Inner, here, state};
 use crate::instance;
@@ -71,12 +71,16 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         }
         let kind = classify(&*here, signal, (*info).si_addr() as u64, context);
         let registers = signals::general(&context.uc_mcontext.gregs);
-        if learn::go_on(&mut *here, kind, &registers, context)
-            || demand::answered(&mut *here, kind, &registers, context)
-        {
+        if learn::go_on(&mut *here, kind, &registers, context) {
+            return;
+        }
+        let answered = demand::answered(&mut *here, kind, &registers, context);
+        if matches!(answered, Answered::Granted) {
             return;
         }
         take_down(&mut *here, kind, (*info).si_addr() as u64, context);
+        let thread = &mut *(*here).thread.cast::<Thread>();
+        thread.record.has_lost = matches!(answered, Answered::Lost);
     }
 }
 
@@ -203,6 +207,7 @@ unsafe fn take_down(
             address,
             registers: signals::general(registers),
             stack: Some(stack),
+            has_lost: false,
         };
         if kind.is_some() {
             (*inner).state.fetch_or(state::ENDED, Ordering::SeqCst);
@@ -301,6 +306,9 @@ fn deliver(core: &Core, report: Report) {
     }
 }
 
+/// Of a call that has ended since its check is good no longer.
+const LOST: &str = "the host granted this access, and took something from the module meanwhile that the call may have checked before. The call may be made again";
+
 fn report(
     core: &'static Core,
     kind: FaultKind,
@@ -373,6 +381,7 @@ fn report(
             let text = stack.map(|stack| stack.text(record.registers[7]));
             (text.unwrap_or_default(), None)
         }
+        (FaultKind::Access, None) if record.has_lost => (LOST.to_owned(), None),
         _ => refusal.map_or_else(Default::default, |refusal| (refusal.what, refusal.allow)),
     };
     Report {

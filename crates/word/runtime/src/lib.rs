@@ -71,7 +71,7 @@ pub use instance::{Instance, InstanceError};
 pub use lease::{Grantee, Lease, caller, calling};
 pub use load::LoadError;
 pub use module::{
-    Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
+    Access, Cold, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
 pub use mullion_supervisor::{AuditLog, Snapshot};
 pub use note::{Note, Want};

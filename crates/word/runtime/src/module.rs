@@ -111,11 +111,22 @@ pub struct Parts {
     /// Instructions that rely on a check that was made, in order.
     pub checked: Vec<Range<u64>>,
     /// Traps of checks, each with the cold block that leads there, in order. None: no right can be asked for.
-    pub colds: Vec<(u64, u64)>,
+    pub colds: Vec<Cold>,
     /// What is checked.
     pub protection: Protection,
     /// Whether there are instructions on MXCSR or on the x87 control word.
     pub control_words: bool,
+}
+
+/// A check's points.
+#[derive(Clone, Copy, Debug)]
+pub struct Cold {
+    /// The trap behind them.
+    pub trap: u64,
+    /// The first of them.
+    pub start: u64,
+    /// No answer of the table from before the check is relied on behind it.
+    pub is_alone: bool,
 }
 
 /// Where instructions come from.

@@ -1,7 +1,7 @@
 //! A module that the verifier has accepted.
 
 use crate::module::{
-    Access, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
+    Access, Cold, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
 use mullion_word_verifier as verifier;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ fn parts(verified: &verifier::Verified) -> Parts {
     }
 }
 
-/// Where the first jump of each check leads.
-fn colds(verified: &verifier::Verified) -> Vec<(u64, u64)> {
+/// Where the first jump of each check leads, and whether another answer of the table is relied on around it.
+fn colds(verified: &verifier::Verified) -> Vec<Cold> {
     let segments = verified.segments();
     let cold = |check: u64| {
         let inside = |segment: &&verifier::Segment| {
@@ -77,9 +77,22 @@ fn colds(verified: &verifier::Verified) -> Vec<(u64, u64)> {
         };
         Some((check + length).wrapping_add_signed(distance))
     };
+    let checked = verified.checked_ranges();
+    // A check's own range begins at this jump.
+    let is_alone = |check: u64| {
+        let behind = checked.partition_point(|range| range.end <= check);
+        let around = checked.get(behind).filter(|range| range.start < check);
+        around.is_none()
+    };
     let refused = verified.refused().iter();
     refused
-        .filter_map(|refused| Some((refused.trap, cold(refused.check)?)))
+        .filter_map(|refused| {
+            Some(Cold {
+                trap: refused.trap,
+                start: cold(refused.check)?,
+                is_alone: is_alone(refused.check),
+            })
+        })
         .collect()
 }
 

@@ -12,16 +12,34 @@
 //!   reads count: even -> done
 //!   odd -> sends a signal, and waits         the handler looks at where the thread was:
 //!     until the thread has passed,             not between check and access -> passed
-//!     or its count has changed                 between -> one step at a time until it is not
+//!     or its count is even                     between -> one step at a time until it is not
 //! ```
 //!
 //! Why that is enough. If the count is even, the thread's entry comes behind the barrier, and so do its reads of the
-//! table: they see what was written. If the count has changed, what was inside has left, with all its accesses made. If
-//! it has entered again, that is behind the barrier too. If the thread has passed, all its accesses with answers from
+//! table: they see what was written. If the count has become even, what was inside has left, with all its accesses made. If the thread has passed, all its accesses with answers from
 //! before are made, and every later check reads the table anew.
 //!
 //! A thread whose handler finds it in no checked code, though its count is odd, runs another signal's handler. What
 //! was interrupted before that is not known, so the thread is asked again.
+//!
+//! A thread may also ask its host in the middle of a straight line, and go on there ([`asks`]). Its count is even meanwhile: the
+//! host may need locks that the call which takes the right away has. The thread may have made a check before it asked, and
+//! its access is still to come. So it is told that it has lost something, and does not go on:
+//!
+//! ```text
+//!   it                                       a thread that asks
+//!   ------------------------------------     ------------------------------------------
+//!   writes shadow and maps                   check
+//!   membarrier                               lost = no, asks = yes
+//!   reads count: even                        count += 1 (even), the host grants something
+//!   reads asks: yes                          count += 1 (odd), full barrier
+//!     lost = yes, full barrier               asks = no, reads lost: yes -> its call ends
+//!   reads count: the same -> done            otherwise: access
+//!   another one -> from the beginning
+//! ```
+//!
+//! If the count is the same, the thread makes it odd later, and then finds that it has lost something. A thread whose count has
+//! changed is looked at again, since it may have gone on with what it checked before.
 //!
 //! A thread that is not registered for a domain cannot be inside. The thread that takes the right away is not between
 //! a check and an access. So a domain that only one thread enters costs nothing here. A thread that registers while
@@ -41,7 +59,7 @@
 //! If its look at the crowd comes behind its barrier, it sees the other thread. If it comes before, so do its writes, and the
 //! other thread reads what was written. A thread that goes has made all of its accesses before it takes itself out.
 //!
-//! `tests/crowd.rs` has both pictures as a model, in every order that the memory of x86 allows, with and without each barrier.
+//! `tests/crowd.rs` has these three pictures as a model, in every order that the memory of x86 allows, with and without each barrier.
 //!
 //! A copy of the process (`fork`) has one thread only, with another number: [`Held`].
 
@@ -52,7 +70,9 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence,
+};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use thiserror::Error;
 
@@ -97,10 +117,10 @@ const MANY: *mut Thread = ptr::without_provenance_mut(usize::MAX);
 #[repr(align(64))]
 struct Record {
     thread: Arc<Thread>,
+    domain: DomainId,
     /// Odd while the thread runs the domain's code. Only that thread writes it.
     count: AtomicU64,
-    /// What was found, and asked for, by who holds the lock on the records.
-    found: AtomicU64,
+    /// What the thread was asked by who holds the lock on the records; 0 if it was outside.
     asked: AtomicU64,
 }
 
@@ -118,6 +138,72 @@ struct Thread {
     unsure: AtomicU64,
     /// Visits of this thread that live.
     visits: AtomicU32,
+    /// The domain in whose code it asks its host, plus one; 0 if it does not. Only the thread writes it.
+    asks: AtomicU64,
+    /// Whether something was taken away from that domain since.
+    lost: AtomicBool,
+}
+
+/// What [`Thread::asks`] is for a domain.
+fn asking(domain: DomainId) -> u64 {
+    u64::from(domain.get()) + 1
+}
+
+impl Record {
+    /// Whether the thread is outside of the domain, behind the barrier. If it asks its host meanwhile, it has been told that it has
+    /// lost something.
+    fn is_outside(&self) -> bool {
+        loop {
+            let count = self.count.load(Ordering::Acquire);
+            if !count.is_multiple_of(2) {
+                return false;
+            }
+            if self.thread.loses(|asks| asks == asking(self.domain)) {
+                fence(Ordering::SeqCst);
+            }
+            // It may have asked, and gone on, between the two looks.
+            if self.count.load(Ordering::Acquire) == count {
+                return true;
+            }
+        }
+    }
+}
+
+impl Thread {
+    /// Tells it that it has lost something, if it asks in the code of such a domain.
+    #[inline]
+    fn loses(&self, is_it: impl FnOnce(u64) -> bool) -> bool {
+        let asks = self.asks.load(Ordering::Acquire);
+        let is_it = asks != 0 && is_it(asks);
+        if is_it {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        is_it
+    }
+}
+
+/// The calling thread stops in the middle of a straight line of `domain`'s code to ask its host, and counts as outside from the next
+/// change of its count on. [`has_lost`] is the end of that.
+pub fn asks(domain: DomainId) {
+    // SAFETY: `HERE` points to what lives as long as this thread has a visit.
+    if let Some(thread) = unsafe { HERE.get().as_ref() } {
+        thread.lost.store(false, Ordering::Relaxed);
+        thread.asks.store(asking(domain), Ordering::Release);
+    }
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// The calling thread has asked, and counts as inside again. Whether something was taken away from the domain meanwhile: then it may
+/// not make an access that it has checked before it asked.
+#[must_use]
+pub fn has_lost() -> bool {
+    fence(Ordering::SeqCst);
+    // SAFETY: `HERE` points to what lives as long as this thread has a visit.
+    let thread = unsafe { HERE.get().as_ref() };
+    thread.is_none_or(|thread| {
+        thread.asks.store(0, Ordering::Relaxed);
+        thread.lost.swap(false, Ordering::Relaxed)
+    })
 }
 
 thread_local! {
@@ -189,8 +275,8 @@ impl Inside {
         unblock(self.signal);
         let record = Arc::new(Record {
             thread,
+            domain,
             count: AtomicU64::new(0),
-            found: AtomicU64::new(0),
             asked: AtomicU64::new(0),
         });
         let mut records = self.lock();
@@ -216,6 +302,10 @@ impl Inside {
         // Behind the writes to the table, also for the compiler.
         compiler_fence(Ordering::SeqCst);
         let me = HERE.get().cast_mut();
+        // SAFETY: as in `this_thread`: it points to what lives as long as this thread has a visit.
+        if let Some(me) = unsafe { me.as_ref() } {
+            me.loses(|asks| domains.iter().any(|domain| asks == asking(*domain)));
+        }
         let is_alone = domains.iter().all(|domain| {
             let crowd = &self.crowds[domain.get() as usize % CROWDS];
             let who = crowd.load(Ordering::Acquire);
@@ -235,6 +325,10 @@ impl Inside {
 
     /// As [`settle`](Self::settle), for all domains.
     pub fn settle_all(&self) {
+        // SAFETY: as in `this_thread`: it points to what lives as long as this thread has a visit.
+        if let Some(me) = unsafe { HERE.get().as_ref() } {
+            me.loses(|_| true);
+        }
         let records = self.lock();
         self.wait_for(|| records.iter().flatten());
     }
@@ -271,33 +365,33 @@ impl Inside {
         }
         barrier();
         // Nearly always nobody is inside: then there is nothing to write, and nobody to wait for.
-        if others().all(|record| record.count.load(Ordering::Acquire).is_multiple_of(2)) {
+        if others().all(|record| record.is_outside()) {
             return;
         }
         for record in others() {
-            let count = record.count.load(Ordering::Acquire);
-            record.found.store(count, Ordering::Relaxed);
-            if !count.is_multiple_of(2) {
-                let asked = record.thread.asked.fetch_add(1, Ordering::AcqRel) + 1;
-                record.asked.store(asked, Ordering::Relaxed);
-                self.send(&record.thread);
-            }
+            let asked = match record.is_outside() {
+                true => 0,
+                false => {
+                    let asked = record.thread.asked.fetch_add(1, Ordering::AcqRel) + 1;
+                    self.send(&record.thread);
+                    asked
+                }
+            };
+            record.asked.store(asked, Ordering::Relaxed);
         }
         for record in others() {
-            let found = record.found.load(Ordering::Relaxed);
-            if !found.is_multiple_of(2) {
-                self.wait(record, found, record.asked.load(Ordering::Relaxed));
+            match record.asked.load(Ordering::Relaxed) {
+                0 => {}
+                asked => self.wait(record, asked),
             }
         }
     }
 
-    fn wait(&self, record: &Record, found: u64, asked: u64) {
+    fn wait(&self, record: &Record, asked: u64) {
         let thread = &record.thread;
         let mut unsure = thread.unsure.load(Ordering::Acquire);
         let mut rounds = 0u32;
-        while record.count.load(Ordering::Acquire) == found
-            && thread.passed.load(Ordering::Acquire) < asked
-        {
+        while thread.passed.load(Ordering::Acquire) < asked && !record.is_outside() {
             rounds = rounds.saturating_add(1);
             if rounds < 200 {
                 std::hint::spin_loop();
@@ -374,6 +468,8 @@ fn this_thread() -> Arc<Thread> {
             stepping: AtomicU64::new(0),
             unsure: AtomicU64::new(0),
             visits: AtomicU32::new(1),
+            asks: AtomicU64::new(0),
+            lost: AtomicBool::new(false),
         });
         HERE.set(Arc::as_ptr(&thread));
         return thread;

@@ -39,7 +39,7 @@ pub use access::Access;
 pub use barrier::barrier;
 pub use check::{checked_code, load4, store4};
 pub use code::{Code, CodeError, Loaded};
-pub use inside::{Held, Inside, SetupError, Visit, is_stepping};
+pub use inside::{Held, Inside, SetupError, Visit, asks, has_lost, is_stepping};
 pub use mullion_word_abi::ADDRESS_BITS;
 pub use space::SpaceError;
 pub use table::{Limits, Settling, Table, Usage, View};

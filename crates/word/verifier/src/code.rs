@@ -426,9 +426,9 @@ impl<'a> Pass<'a> {
         // Not even the first instruction is a target.
         self.close(from, at + 1);
         self.points.push(self.view.at(position));
-        // All of them: they may run between another check and its access.
+        // All of them, and the trap: they may run between another check and its access.
         self.ranges
-            .push(self.view.at(position)..self.view.at(points.trap));
+            .push(self.view.at(position)..self.view.at(points.end));
         self.line.restart();
         self.dead = Some(points.end);
         Ok(points.end - position)

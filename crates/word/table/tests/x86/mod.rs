@@ -38,6 +38,8 @@ pub enum Now {
     GoOn,
     /// Behind a signal to this thread.
     Signal(usize),
+    /// Goes on there.
+    Jump(&'static str),
     Wait,
 }
 
@@ -143,6 +145,7 @@ fn step(state: &State, who: usize, program: &[Step]) -> Option<State> {
         Step::When(says) => match says(state, runner) {
             Now::GoOn => {}
             Now::Signal(to) => next.drain(to),
+            Now::Jump(label) => next.runners[who].at = place_of(program, label),
             Now::Wait => return None,
         },
     }
