@@ -30,6 +30,12 @@ mullion_rules::rules! {
     SegmentSize "segment-size"
         "A segment's content in the file is not longer than the segment, and an executable segment is wholly in the file."
         "Code cannot be left to zero-filling.";
+    SegmentCode "segment-code"
+        "One segment holds all code."
+        "Use the linker script that `mullion cc` passes.";
+    CodeEnd "code-end"
+        "Nothing runs on behind the last instruction of the code."
+        "The last function falls off its end, or ends with a call: put `ud2` behind it.";
     Relro "relro"
         "What becomes read-only after relocation covers whole pages of one read + write segment."
         "Use the linker script that `mullion cc` passes.";

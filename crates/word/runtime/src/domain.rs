@@ -253,7 +253,7 @@ impl Domain {
         }
         core.keep.settle(core);
         core.holders().for_each(|holder| core.give_back(holder));
-        core.map_data()?;
+        core.map_data(false)?;
         thread::fresh_seats(core)?;
         core.inner.state.fetch_and(!state::ENDED, Ordering::SeqCst);
         drop(life);

@@ -255,7 +255,7 @@ pub(crate) fn load(
     let made = map_text(core)
         .and_then(|()| write_thunks(core))
         .map_err(LoadError::from)
-        .and_then(|()| core.map_data().map_err(LoadError::from))
+        .and_then(|()| core.map_data(true).map_err(LoadError::from))
         .and_then(|()| tell(core, &data).map_err(LoadError::from));
     if let Err(error) = made {
         return undo(error);
@@ -557,15 +557,30 @@ pub(crate) fn owner_of_gate(address: u64) -> Option<&'static Core> {
 }
 
 impl Core {
-    /// Fresh data: mapped, relocated, with its slots.
-    pub(crate) fn map_data(&self) -> std::io::Result<()> {
+    /// Fresh data: mapped and relocated. What becomes read-only is made with the first one, with the slots in it, and stays: a gate
+    /// may be called at any time, and jumps to what its slot says.
+    pub(crate) fn map_data(&self, is_first: bool) -> std::io::Result<()> {
         let (parts, base) = (&self.module.parts, self.base);
         let both = libc::PROT_READ | libc::PROT_WRITE;
+        let stays = match &parts.relro {
+            Some(fixed) if !is_first => fixed.clone(),
+            _ => 0..0,
+        };
         for segment in parts.segments.iter().filter(|s| s.access == Access::Write) {
-            let bytes = segment.bytes.next_multiple_of(PAGE);
-            let at = base + segment.address;
-            self.memory
-                .map_file(at, bytes, both, &self.module.file, segment.address)?;
+            let (start, end) = (
+                segment.address,
+                segment.address + segment.bytes.next_multiple_of(PAGE),
+            );
+            for part in [
+                start..stays.start.clamp(start, end),
+                stays.end.clamp(start, end)..end,
+            ] {
+                if !part.is_empty() {
+                    let (at, bytes) = (base + part.start, part.end - part.start);
+                    let file = &self.module.file;
+                    self.memory.map_file(at, bytes, both, file, part.start)?;
+                }
+            }
         }
         let put = |at: u64, value: u64| {
             // SAFETY: `Module::new` has seen that it lies in a segment that was just mapped to be written, and no
@@ -573,11 +588,18 @@ impl Core {
             unsafe { ((base + at) as *mut u64).write_unaligned(value) };
         };
         for relocation in &parts.relocations {
+            // `Module::from_parts` has seen that it lies within these pages, or outside of them.
+            if stays.contains(&relocation.at) {
+                continue;
+            }
             let value = match relocation.value {
                 Value::Base => base,
                 Value::Symbol(at) => self.symbols.get(at).copied().unwrap_or(0),
             };
             put(relocation.at, value.wrapping_add_signed(relocation.addend));
+        }
+        if !is_first {
+            return Ok(());
         }
         let imports = SLOT_FIRST_IMPORT..SLOT_FIRST_IMPORT + parts.imports.len() as u64;
         for slot in (SLOT_ENTER..=SLOT_READ).chain(imports) {

@@ -251,6 +251,14 @@ impl Module {
         {
             return outside("what becomes read-only", relro.start);
         }
+        // The first life alone writes to these pages.
+        let across = |r: &&Relocation| {
+            let is_in = |at: u64| relro.contains(&at);
+            is_in(r.at) != is_in(r.at.saturating_add(7))
+        };
+        if let Some(wrong) = parts.relocations.iter().find(across) {
+            return outside("a relocation across the end of what is read-only", wrong.at);
+        }
         let mut line = 0..0;
         for range in &parts.checked {
             line = match range.start <= line.end {

@@ -9,7 +9,7 @@ use mullion_word_runtime::{
     Policy, Size,
 };
 use mullion_word_verifier::verify;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 type Fn0 = extern "C" fn() -> u64;
@@ -754,4 +754,40 @@ fn a_policy_of_an_import_makes_no_deputy_of_the_host() {
     }
     assert_eq!(function::<Fn0>(&caller, "gives")(), 1);
     assert!(caller.take_reports().is_empty() && callee.take_reports().is_empty());
+}
+
+const RESTARTS: &str = "
+    gate    put
+    checked 2, 0, (%rdi), mov %esi, (%rdi)
+    ret
+    gate    seven
+    mov     $7, %eax
+    ret
+";
+
+#[test]
+fn a_function_is_called_while_its_domain_restarts() {
+    let (_host, domain) = load("restarts", RESTARTS, Policy::new());
+    let put: Fn2 = function(&domain, "put");
+    let seven: Fn1 = function(&domain, "seven");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let calls = || {
+            let mut answers = [0u64; 8];
+            while !is_over.load(Ordering::Relaxed) {
+                answers[seven(0) as usize] += 1;
+            }
+            answers
+        };
+        let caller = scope.spawn(calls);
+        for _ in 0..2_000 {
+            put(std::ptr::from_ref(&CELL) as u64, 1);
+            while domain.restart().is_err() {}
+            domain.take_reports();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let answers = caller.join().unwrap();
+        // The error value, or its own.
+        assert_eq!(answers[1..7], [0; 6]);
+    });
 }

@@ -191,6 +191,10 @@ impl<'a> Pass<'a> {
         if let Err(rule) = self.settle() {
             report.add(|| violation(&self.view, position, rule));
         }
+        // Behind the segment lies whatever the process has there.
+        if self.dead.is_none() && !self.view.bytes.is_empty() {
+            report.add(|| violation(&self.view, position, Rule::CodeEnd));
+        }
         report.next_phase();
     }
 

@@ -288,6 +288,14 @@ impl Module {
         if last.is_some_and(|last| header.address < last.page_end()) {
             return Err(Rule::SegmentOverlap);
         }
+        // Gaps between two would be no code, in the middle of what is taken for the module's text.
+        let mut codes = self
+            .segments
+            .iter()
+            .filter(|s| s.permission.is_executable());
+        if permission.is_executable() && codes.next().is_some() {
+            return Err(Rule::SegmentCode);
+        }
         // Otherwise a short file is a large module in memory: each segment's content is copied.
         let shares = |other: &Segment| {
             let other = &other.file;

@@ -186,6 +186,13 @@ const FILES: &[(&str, usize, usize, u64, Rule)] = &[
         Rule::SegmentOverlap,
     ),
     (
+        "two segments of code",
+        header(1, 4),
+        4,
+        5,
+        Rule::SegmentCode,
+    ),
+    (
         "code longer than its file",
         header(0, 40),
         8,
