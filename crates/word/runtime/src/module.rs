@@ -125,6 +125,8 @@ pub struct Cold {
     pub trap: u64,
     /// The first of them.
     pub start: u64,
+    /// The jump of the check that leads there.
+    pub check: u64,
     /// No answer of the table from before the check is relied on behind it.
     pub is_alone: bool,
 }
@@ -152,7 +154,7 @@ impl std::fmt::Debug for Fields {
 
 /// A thread that is stopped between a check and its access goes on one instruction at a time until no check is relied on.
 /// Whoever takes a right away waits for that, with all who wait for the supervisor. So modules have at most so many
-/// bytes of code in which checks are relied on without a gap. Of 250 modules that were made of C, the longest had 1,257.
+/// bytes of code in which checks are relied on without a gap, with the points of these checks.
 const LONGEST: u64 = 16 << 10;
 
 /// Why parts are not a module.
@@ -168,7 +170,7 @@ pub enum ModuleError {
     },
     /// A straight line in which checks count is so long that revocations would be slow.
     #[error(
-        "{bytes} bytes of code from {address:#x} on rely on checks without a gap; {LONGEST} are allowed"
+        "{bytes} bytes of code, points included, rely on checks without a gap from {address:#x} on; {LONGEST} are allowed"
     )]
     LongLine {
         /// Where it begins, in the file.
@@ -259,16 +261,8 @@ impl Module {
         if let Some(wrong) = parts.relocations.iter().find(across) {
             return outside("a relocation across the end of what is read-only", wrong.at);
         }
-        let mut line = 0..0;
-        for range in &parts.checked {
-            line = match range.start <= line.end {
-                true => line.start..line.end.max(range.end),
-                false => range.clone(),
-            };
-            let (address, bytes) = (line.start, line.end - line.start);
-            if bytes > LONGEST {
-                return Err(ModuleError::LongLine { address, bytes });
-            }
+        if let Some((address, bytes)) = parts.lines().into_iter().find(|line| line.1 > LONGEST) {
+            return Err(ModuleError::LongLine { address, bytes });
         }
         let gate = |at: &u64| parts.gates.iter().any(|gate| gate.address == *at);
         if let Some(wrong) = parts.init.iter().chain(&parts.fini).find(|at| !gate(at)) {
@@ -347,6 +341,29 @@ impl Module {
 }
 
 impl Parts {
+    /// The stretches in which checks are relied on without a gap: where each begins, and the bytes of code that a thread may run in it,
+    /// points included. It runs each of them once at most.
+    fn lines(&self) -> Vec<(u64, u64)> {
+        let mut lines: Vec<Range<u64>> = Vec::new();
+        for range in &self.checked {
+            match lines.last_mut() {
+                Some(line) if range.start <= line.end => line.end = line.end.max(range.end),
+                _ => lines.push(range.clone()),
+            }
+        }
+        let mut bytes: Vec<u64> = lines.iter().map(|line| line.end - line.start).collect();
+        for cold in &self.colds {
+            let behind = lines.partition_point(|line| line.end <= cold.check);
+            if lines
+                .get(behind)
+                .is_some_and(|line| line.contains(&cold.check))
+            {
+                bytes[behind] += cold.trap.saturating_sub(cold.start);
+            }
+        }
+        lines.iter().map(|line| line.start).zip(bytes).collect()
+    }
+
     /// The segments as they are in memory. What is behind the code on its last page is no code: `int3`.
     fn file(&self, bytes: u64) -> std::io::Result<OwnedFd> {
         let fill = vec![0xccu8; memory::PAGE as usize];

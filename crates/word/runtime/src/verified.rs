@@ -90,6 +90,7 @@ fn colds(verified: &verifier::Verified) -> Vec<Cold> {
             Some(Cold {
                 trap: refused.trap,
                 start: cold(refused.check)?,
+                check: refused.check,
                 is_alone: is_alone(refused.check),
             })
         })

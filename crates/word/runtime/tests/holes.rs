@@ -223,6 +223,43 @@ fn a_line_in_which_checks_count_has_an_end() {
     );
 }
 
+/// A thread that is led through a line goes by the points of each check there, too.
+#[test]
+fn the_points_of_a_line_s_checks_count_for_its_length() {
+    let of = |checks: u32| {
+        let mut text = String::from(" gate f\n");
+        let mut cold = String::new();
+        for number in 0..checks {
+            let operand = ["(%rdi)", "(%rsi)"][number as usize % 2];
+            text += &format!(
+                " lea {operand}, %r11\n shr $2, %r11\n cmp %r14d, %gs:(%r11,%r11)\n jne cold{number}\nback{number}:\n"
+            );
+            // What the check before has covered is written behind this one.
+            if number > 0 {
+                let before = ["(%rsi)", "(%rdi)"][number as usize % 2];
+                text += &format!(" movl $1, {before}\n");
+            }
+            cold += &format!("cold{number}:\n");
+            for point in 0..64 {
+                cold += &format!(
+                    " lea {}{operand}, %r11\n shr $2, %r11\n movzwl %gs:(%r11,%r11), %r11d\n testb $2, %gs:(%r14d,%r11d)\n je trap{number}\n",
+                    4 * point
+                );
+            }
+            cold += &format!(" jmp back{number}\ntrap{number}: ud1 %ecx, %eax\n");
+        }
+        text += " movl $1, (%rdi)\n movl $1, (%rsi)\n mov $1, %eax\n ret\n";
+        text += &format!(" .pushsection .text.cold, \"ax\", @progbits\n{cold} .popsection\n");
+        Module::new("line", &verify(build("line", &text)).unwrap())
+    };
+    assert!(of(6).is_ok());
+    let long = of(40).map(drop);
+    assert!(
+        matches!(long, Err(ModuleError::LongLine { bytes, .. }) if bytes > 40_000),
+        "{long:?}"
+    );
+}
+
 /// The table has two bytes for each word of a module, however few of them its file has.
 #[test]
 fn a_module_is_no_larger_than_its_limit() {
