@@ -22,6 +22,7 @@ mod lexer;
 mod narrow;
 mod operand;
 mod options;
+mod ordered;
 mod pad;
 mod parser;
 #[cfg(test)]
@@ -110,8 +111,9 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
         return empty;
     }
     let live = flow::liveness(&unit);
-    if options.wall == Wall::Window {
-        narrow::narrow(&mut unit, &live, options.protection);
+    match options.wall {
+        Wall::Window => narrow::narrow(&mut unit, &live, options.protection),
+        Wall::Word(_) => ordered::order(&mut unit),
     }
     let plans = stack::plan(&unit, refusals);
     let (text, mut stats) = emit::emit(

@@ -35,7 +35,7 @@ pub(crate) struct Instruction<'a> {
     pub(crate) row: &'static Row,
     /// Of a direct branch.
     pub(crate) target: Option<LabelId>,
-    /// It was made a 32-bit instruction: `mnemonic` and `operands` count, `text` does not.
+    /// It was made a 32-bit instruction, or an ordinary store: `mnemonic` and `operands` count, `text` does not.
     pub(crate) narrowed: bool,
     /// What the call frame information in the source says here.
     pub(crate) cfa: Cfa,

@@ -114,6 +114,8 @@ pub const NO_ACCESS: u64 = 1 << 27;
 pub const X87: u64 = 1 << 28;
 /// The SSE control word is written.
 pub const MXCSR: u64 = 1 << 29;
+/// The store is not ordered with later ones of its thread (non-temporal).
+pub const WEAK: u64 = 1 << 32;
 /// Derived: the ModRM byte decides whether this row, or another, fits.
 pub const CHOICE: u64 = 1 << 31;
 /// Derived: writes more than one whole general register named by reg or r/m.
@@ -542,6 +544,7 @@ const fn parse_option(mut row: Row, word: &[u8]) -> Row {
         b"lazy" => LAZY,
         b"x87" => X87,
         b"mxcsr" => MXCSR,
+        b"weak" => WEAK,
         _ => {
             row.kind = parse_kind(word);
             0

@@ -147,7 +147,7 @@ const INTEGER: &[Text] = &[
     t("0f", "b7 bf", "Gv= Ed", "", "movzx movsx"),
     t("0f", "c0", "Eb! Gb!", "lock", "xadd"),
     t("0f", "c1", "Ev! Gv!", "lock", "xadd"),
-    t("0f", "c3", "My= Gy", "", "movnti"),
+    t("0f", "c3", "My= Gy", "weak", "movnti"),
     t("0f", "c7", "My+", "/1 lock =ax =dx", "cmpxchg8b cmpxchg16b"),
     t("0f", "c8-cf", "Zy+", "", "bswap"),
     t("0f38", "f0", "Gv= M", "", "movbe"),
@@ -238,7 +238,8 @@ const SSE: &[Text] = &[
     t("0f", "10 28", "V= W", "", "movups movaps"),
     t("0f", "11 29", "W= V", "", "movups movaps"),
     t("0f", "12 16", "V+ W", "", "movlps movhlps movhps movlhps"),
-    t("0f", "13 17 2b", "M= V", "", "movlps movhps movntps"),
+    t("0f", "13 17", "M= V", "", "movlps movhps"),
+    t("0f", "2b", "M= V", "weak", "movntps"),
     t("0f", "14 15 51-5f", "V+ W", "",
       "unpcklps unpckhps sqrtps rsqrtps rcpps andps andnps orps xorps addps mulps cvtps2pd cvtdq2ps subps \
        minps divps maxps"),
@@ -251,7 +252,8 @@ const SSE: &[Text] = &[
     t("66 0f", "10 28 6f", "V= W", "", "movupd movapd movdqa"),
     t("66 0f", "11 29 7f d6", "W= V", "", "movupd movapd movdqa movq"),
     t("66 0f", "12 16", "V+ M", "", "movlpd movhpd"),
-    t("66 0f", "13 17 2b e7", "M= V", "", "movlpd movhpd movntpd movntdq"),
+    t("66 0f", "13 17", "M= V", "", "movlpd movhpd"),
+    t("66 0f", "2b e7", "M= V", "weak", "movntpd movntdq"),
     t("66 0f", "14 15 51 54-5f 60-6d 74-76 7c 7d d0-d5 d8-df e0-e6 e8-ef f1-f6 f8-fe", "V+ W", "",
       "unpcklpd unpckhpd sqrtpd andpd andnpd orpd xorpd addpd mulpd cvtpd2ps cvtps2dq subpd minpd divpd maxpd \
        punpcklbw punpcklwd punpckldq packsswb pcmpgtb pcmpgtw pcmpgtd packuswb punpckhbw punpckhwd punpckhdq \
@@ -307,7 +309,7 @@ const AVX: &[Text] = &[
     t("vex 0f", "11 29", "W= V", "", "vmovups vmovaps"),
     t("vex 0f", "12 16", "V= H W", "l0", "vmovlps vmovhlps vmovhps vmovlhps"),
     t("vex 0f", "13 17", "M= V", "l0", "vmovlps vmovhps"),
-    t("vex 0f", "2b", "M= V", "", "vmovntps"),
+    t("vex 0f", "2b", "M= V", "weak", "vmovntps"),
     t("vex 0f", "14 15 54-59 5c-5f", "V= H W", "",
       "vunpcklps vunpckhps vandps vandnps vorps vxorps vaddps vmulps vsubps vminps vdivps vmaxps"),
     t("vex 0f", "2e 2f", "V W", "", "vucomiss vcomiss"),
@@ -321,7 +323,7 @@ const AVX: &[Text] = &[
     t("vex 66 0f", "11 29 7f", "W= V", "", "vmovupd vmovapd vmovdqa"),
     t("vex 66 0f", "12 16", "V= H M", "l0", "vmovlpd vmovhpd"),
     t("vex 66 0f", "13 17", "M= V", "l0", "vmovlpd vmovhpd"),
-    t("vex 66 0f", "2b e7", "M= V", "", "vmovntpd vmovntdq"),
+    t("vex 66 0f", "2b e7", "M= V", "weak", "vmovntpd vmovntdq"),
     t("vex 66 0f", "14 15 54-59 5c-5f 60-6d 74-76 7c 7d d0-d5 d8-df e0-e5 e8-ef f1-f6 f8-fe", "V= H W", "",
       "vunpcklpd vunpckhpd vandpd vandnpd vorpd vxorpd vaddpd vmulpd vsubpd vminpd vdivpd vmaxpd vpunpcklbw \
        vpunpcklwd vpunpckldq vpacksswb vpcmpgtb vpcmpgtw vpcmpgtd vpackuswb vpunpckhbw vpunpckhwd vpunpckhdq \

@@ -117,6 +117,9 @@ mullion_rules::rules! {
     RegisterR15 "register-r15"
         "%r15 is written by constant steps, and by xor with a register that is known to be below 8 MiB, only."
         "Compile with -ffixed-r15.";
+    WriteOrder "write-order"
+        "Writes come to memory in the order of the code: there is no non-temporal store."
+        "Such a store could come behind a revocation. `mullion cc --wall=word` makes ordinary ones of them.";
     WriteUnchecked "write-unchecked"
         "A write is to the data stack, to the module's writable memory by its address, or to bytes that a check in the same straight line covers for writing."
         "The rewriter did not see this instruction, or base or index have been written since the check.";

@@ -487,6 +487,9 @@ impl<'a> Pass<'a> {
         }
         let at = self.view.at(position);
         let end = at + u32::from(instruction.length);
+        if row.has(row::WEAK) {
+            return Err(Rule::WriteOrder);
+        }
         if instruction.memory && !row.has(row::NO_ACCESS) && !is_prefetch(instruction) {
             let access = Access {
                 operand: Operand::of(instruction),

@@ -629,10 +629,10 @@ pub(crate) fn is_aligned(instruction: &Instruction) -> bool {
     ];
     let integers = [row::plane(1, 1), row::plane(4, 1)];
     match instruction.opcode {
-        // movaps, movapd, movntps, movntpd
-        0x28 | 0x29 | 0x2b => floats.contains(&plane),
-        // movdqa, movntdq
-        0x6f | 0x7f | 0xe7 => integers.contains(&plane),
+        // movaps, movapd
+        0x28 | 0x29 => floats.contains(&plane),
+        // movdqa
+        0x6f | 0x7f => integers.contains(&plane),
         _ => false,
     }
 }

@@ -709,7 +709,7 @@ fn is_aligned(instruction: &Instruction<'_>) -> bool {
     let name = instruction.mnemonic;
     matches!(
         name.strip_prefix('v').unwrap_or(name),
-        "movaps" | "movapd" | "movdqa" | "movntps" | "movntpd" | "movntdq"
+        "movaps" | "movapd" | "movdqa"
     )
 }
 

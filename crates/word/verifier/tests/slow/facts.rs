@@ -80,23 +80,21 @@ pub(super) fn constant(instruction: &Instruction) -> Option<(Register, i64)> {
     (instruction.op0_kind() == OpKind::Register && to != Register::R15).then_some((to, by))
 }
 
+/// Whether it is a store that is not ordered with later ones.
+pub(super) fn is_weak(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    matches!(
+        instruction.mnemonic(),
+        Movnti | Movntps | Movntpd | Movntdq | Vmovntps | Vmovntpd | Vmovntdq
+    )
+}
+
 /// Whether an access faults unless its address is a multiple of 16.
 pub(super) fn aligned(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     matches!(
         instruction.mnemonic(),
-        Movaps
-            | Movapd
-            | Movdqa
-            | Movntps
-            | Movntpd
-            | Movntdq
-            | Vmovaps
-            | Vmovapd
-            | Vmovdqa
-            | Vmovntps
-            | Vmovntpd
-            | Vmovntdq
+        Movaps | Movapd | Movdqa | Vmovaps | Vmovapd | Vmovdqa
     )
 }
 

@@ -8,11 +8,11 @@ mod facts;
 mod read;
 
 use facts::{
-    aligned, at_most, constant, displacement, has_memory, is_narrow, is_padding, is_r11, registers,
-    small, step, written, xor,
+    aligned, at_most, constant, displacement, has_memory, is_narrow, is_padding, is_r11, is_weak,
+    registers, small, step, written, xor,
 };
 use iced_x86::{
-    Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
+    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 use mullion_word_abi as abi;
 use mullion_word_verifier::Module;
@@ -77,6 +77,7 @@ fn judge(module: &Module) -> Option<()> {
         targets: &targets,
     };
     judge.steps()?;
+    judge.ends()?;
     (0..items.len())
         .all(|number| judge.item(number).is_some())
         .then_some(())?;
@@ -156,6 +157,31 @@ impl Judge<'_> {
         }
     }
 
+    /// Nothing runs on behind the last instruction. Padding there is not reached.
+    fn ends(&self) -> Option<()> {
+        for item in self.items.iter().rev() {
+            let plain = matches!(item.kind, Kind::Plain);
+            let skipped = [Mnemonic::Nop, Mnemonic::Pause, Mnemonic::Int3];
+            if plain && skipped.contains(&item.first.mnemonic()) {
+                (!self.targets.contains(&item.at)).then_some(())?;
+                continue;
+            }
+            let ends = match item.kind {
+                Kind::Points { .. } | Kind::Gate { .. } => true,
+                Kind::Plain | Kind::Slot => matches!(
+                    item.first.flow_control(),
+                    FlowControl::UnconditionalBranch
+                        | FlowControl::IndirectBranch
+                        | FlowControl::Return
+                        | FlowControl::Exception
+                ),
+                _ => false,
+            };
+            return ends.then_some(());
+        }
+        Some(())
+    }
+
     /// The data stack pointer: steps and probes, in order.
     fn steps(&self) -> Option<()> {
         let (mut pending, mut sum) = (false, 0_i64);
@@ -204,6 +230,7 @@ impl Judge<'_> {
             return Some(());
         }
         let instruction = &item.first;
+        (!is_weak(instruction)).then_some(())?;
         let mut factory = InstructionInfoFactory::new();
         let info = factory.info(instruction).clone();
         let stack = matches!(

@@ -15,7 +15,7 @@ const STORES: [(&str, i32); 15] = [
     ("addl $3, @", 4),
     ("lock xaddq %r9, @", 8),
     ("movups %xmm0, @", 16),
-    ("movntps %xmm0, @", 16),
+    ("movaps %xmm0, @", 16),
     ("vmovdqu %ymm1, @", 32),
     ("movsd %xmm0, @", 8),
     ("fstpt @", 10),
@@ -36,7 +36,7 @@ const LOADS: [(&str, i32); 9] = [
     ("pmovzxbw @, %xmm4", 8),
 ];
 /// Those of them that fault at addresses that are no multiple of 16.
-const ALIGNED: [&str; 3] = ["movaps", "vmovdqa", "movntps"];
+const ALIGNED: [&str; 3] = ["movaps", "vmovdqa", "movapd"];
 const OTHERS: [&str; 12] = [
     "leaq 8(%r9,%r10), %r10",
     "imulq $7, %r9, %r9",
