@@ -46,7 +46,7 @@ const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const DF_TEXTREL: u64 = 4;
 
 /// Tags that are read here.
-const READ: [u64; 18] = [
+const READ: [u64; 17] = [
     DT_HASH,
     DT_STRTAB,
     DT_SYMTAB,
@@ -64,7 +64,6 @@ const READ: [u64; 18] = [
     DT_RELR,
     DT_RELRENT,
     DT_GNU_HASH,
-    DT_NEEDED,
 ];
 
 /// Tags that are allowed because nothing is done about them: `DT_PLTGOT`, `DT_SONAME`, `DT_SYMBOLIC`, `DT_DEBUG`,
@@ -248,28 +247,7 @@ pub(crate) fn parse(
     let Some(section) = section else {
         return Dynamic::default();
     };
-    let mut seen: Vec<(u64, u64)> = Vec::new();
-    for (at, tag) in entries(module, &section, ENTRY) {
-        let Some(value) = read_u64(module.bytes(), at.saturating_add(8)) else {
-            continue;
-        };
-        if tag == DT_NULL {
-            break;
-        }
-        let again = tag != DT_NEEDED && seen.iter().any(|(other, _)| *other == tag);
-        let rule = match tag {
-            DT_TEXTREL => Some(Rule::TextRelocation),
-            DT_FLAGS if value & DF_TEXTREL != 0 => Some(Rule::TextRelocation),
-            DT_JMPREL | DT_PLTREL | DT_PLTRELSZ | DT_INIT | DT_FINI => Some(Rule::DynamicCode),
-            _ if again => Some(Rule::DynamicTag),
-            _ if READ.contains(&tag) || IGNORED.contains(&tag) => None,
-            _ => Some(Rule::DynamicTag),
-        };
-        match rule {
-            Some(rule) => report.add(|| breach(rule, at)),
-            None => seen.push((tag, value)),
-        }
-    }
+    let seen = read_tags(module.bytes(), &section, report);
     report.next_phase();
     let tags = Tags {
         module,
@@ -305,6 +283,36 @@ pub(crate) fn parse(
     report.next_phase();
     (dynamic.init, dynamic.fini) = (init, fini);
     dynamic
+}
+
+/// The tags that may occur once, with their values: so there are few of them, however long the section is.
+fn read_tags(bytes: &[u8], section: &Range<usize>, report: &mut Report) -> Vec<(u64, u64)> {
+    let mut seen: Vec<(u64, u64)> = Vec::new();
+    for at in section.clone().step_by(ENTRY) {
+        let field = |distance: usize| read_u64(bytes, at.checked_add(distance)?);
+        let (Some(tag), Some(value)) = (field(0), field(8)) else {
+            continue;
+        };
+        if tag == DT_NULL {
+            break;
+        }
+        let again = seen.iter().any(|(other, _)| *other == tag);
+        let rule = match tag {
+            // Nothing is done about it, and there may be many.
+            DT_NEEDED => continue,
+            DT_TEXTREL => Some(Rule::TextRelocation),
+            DT_FLAGS if value & DF_TEXTREL != 0 => Some(Rule::TextRelocation),
+            DT_JMPREL | DT_PLTREL | DT_PLTRELSZ | DT_INIT | DT_FINI => Some(Rule::DynamicCode),
+            _ if again => Some(Rule::DynamicTag),
+            _ if READ.contains(&tag) || IGNORED.contains(&tag) => None,
+            _ => Some(Rule::DynamicTag),
+        };
+        match rule {
+            Some(rule) => report.add(|| breach(rule, at)),
+            None => seen.push((tag, value)),
+        }
+    }
+    seen
 }
 
 /// The entries of the dynamic section.
@@ -454,4 +462,36 @@ fn check(module: &Module, dynamic: &Dynamic, report: &mut Report) {
         }
     }
     report.next_phase();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(tags: impl IntoIterator<Item = u64>) -> Vec<u8> {
+        tags.into_iter()
+            .flat_map(|tag| [tag.to_le_bytes(), 1_u64.to_le_bytes()].concat())
+            .collect()
+    }
+
+    /// Each entry is compared with those that are kept: of many, few are.
+    #[test]
+    fn a_long_section_is_read_once() {
+        const MANY: usize = 10_000;
+        let tags = [DT_NEEDED, DT_HASH, 0x7777, DT_STRTAB, 3];
+        let tags = tags
+            .into_iter()
+            .flat_map(|tag| std::iter::repeat_n(tag, MANY));
+        let bytes = section(tags);
+        let mut report = Report::new(usize::MAX);
+        let seen = read_tags(&bytes, &(0..bytes.len()), &mut report);
+        assert_eq!(seen, [(DT_HASH, 1), (DT_STRTAB, 1), (3, 1)]);
+        let (violations, _) = report.finish();
+        assert_eq!(violations.len(), 4 * MANY - 3);
+        // All that there can be.
+        let bytes = section((0..MANY as u64).chain(READ).chain(IGNORED));
+        let bytes = bytes.get(ENTRY..).unwrap_or_default();
+        let seen = read_tags(bytes, &(0..bytes.len()), &mut Report::new(0));
+        assert_eq!(seen.len(), READ.len() + IGNORED.len());
+    }
 }
