@@ -461,8 +461,7 @@ impl Import {
 /// The domain whose switch gate is there, and where its body is.
 pub(crate) fn behind_gate(address: u64) -> Option<(&'static Inner, u64)> {
     let callee = owner_of_gate(address)?;
-    let mut gates = callee.module.parts.gates.iter();
-    let gate = gates.find(|gate| callee.base + gate.address == address)?;
+    let gate = callee.module.gate(address.wrapping_sub(callee.base))?;
     Some((&callee.inner, callee.base + gate.body))
 }
 
@@ -549,10 +548,7 @@ fn write_thunks(core: &Core) -> std::io::Result<()> {
 /// The domain whose switch gate is at `address`.
 pub(crate) fn owner_of_gate(address: u64) -> Option<&'static Core> {
     let domains = lock(&world().domains);
-    let owner = |core: &&&'static Core| {
-        let gates = &core.module.parts.gates;
-        gates.iter().any(|gate| core.base + gate.address == address)
-    };
+    let owner = |core: &&&'static Core| core.module.is_gate(address.wrapping_sub(core.base));
     domains.values().find(owner).copied()
 }
 

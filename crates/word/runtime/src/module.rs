@@ -191,6 +191,8 @@ pub enum ModuleError {
 pub struct Module {
     lines: OnceLock<Lines>,
     fields: OnceLock<Fields>,
+    /// Where functions and bodies begin, in order, each with its symbol's place.
+    names: Vec<(u64, usize)>,
     pub(crate) name: String,
     pub(crate) parts: Parts,
     pub(crate) file: OwnedFd,
@@ -221,7 +223,9 @@ impl Module {
             }
             end = (segment.address + segment.bytes).next_multiple_of(memory::PAGE);
         }
+        let names = names(&parts);
         let module = Module {
+            names,
             lines: OnceLock::new(),
             fields: OnceLock::new(),
             name: name.to_owned(),
@@ -264,9 +268,9 @@ impl Module {
         if let Some((address, bytes)) = parts.lines().into_iter().find(|line| line.1 > LONGEST) {
             return Err(ModuleError::LongLine { address, bytes });
         }
-        let gate = |at: &u64| parts.gates.iter().any(|gate| gate.address == *at);
-        if let Some(wrong) = parts.init.iter().chain(&parts.fini).find(|at| !gate(at)) {
-            return outside("a function to be called first or last", *wrong);
+        let called = parts.init.iter().chain(&parts.fini);
+        if let Some(wrong) = no_gate(called, &parts.gates, |gate| gate.address) {
+            return outside("a function to be called first or last", wrong);
         }
         if parts.tls.as_ref().is_some_and(|tls| {
             tls.content.end > parts.bytes.len()
@@ -311,8 +315,12 @@ impl Module {
 
     /// Whether a switch gate is at this address of the file.
     pub(crate) fn is_gate(&self, at: u64) -> bool {
-        let gates = &self.parts.gates;
-        gates.binary_search_by_key(&at, |gate| gate.address).is_ok()
+        self.gate(at).is_some()
+    }
+
+    /// The switch gate at this address of the file.
+    pub(crate) fn gate(&self, at: u64) -> Option<&Gate> {
+        gate_at(&self.parts.gates, at, |gate| gate.address)
     }
 
     fn is_in(&self, access: Access, at: u64, bytes: u64) -> bool {
@@ -325,19 +333,49 @@ impl Module {
 
     /// The function that an address of the file lies in, and how far in.
     pub(crate) fn function_at(&self, address: u64) -> Option<(&str, u64)> {
-        let symbols = || self.parts.symbols.iter();
-        let named = symbols().filter_map(|symbol| Some((symbol.value?, symbol.name.as_str())));
-        // A body stands under the name of its gate.
-        let bodies = self.parts.gates.iter().filter_map(|gate| {
-            let symbol = symbols().find(|symbol| symbol.value == Some(gate.address))?;
-            Some((gate.body, symbol.name.as_str()))
-        });
-        let (start, name) = named
-            .chain(bodies)
-            .filter(|(start, _)| *start <= address)
-            .max()?;
-        Some((name, address - start))
+        let behind = self.names.partition_point(|(start, _)| *start <= address);
+        let (start, symbol) = *self.names.get(behind.checked_sub(1)?)?;
+        Some((
+            self.parts.symbols.get(symbol)?.name.as_str(),
+            address - start,
+        ))
     }
+}
+
+/// The gate at an address, of gates in order. `address` says where one is.
+fn gate_at(gates: &[Gate], at: u64, address: impl FnMut(&Gate) -> u64) -> Option<&Gate> {
+    let found = gates.binary_search_by_key(&at, address);
+    gates.get(found.ok()?)
+}
+
+/// The first of `called` at which no gate is. `address` is asked of some gates for each, and not of all.
+fn no_gate<'a>(
+    mut called: impl Iterator<Item = &'a u64>,
+    gates: &[Gate],
+    mut address: impl FnMut(&Gate) -> u64,
+) -> Option<u64> {
+    let wrong = called.find(|at| gate_at(gates, **at, &mut address).is_none());
+    wrong.copied()
+}
+
+/// What [`Module::function_at`] looks up. There are as many symbols and gates as the file has room for.
+fn names(parts: &Parts) -> Vec<(u64, usize)> {
+    let symbols = parts.symbols.iter().enumerate();
+    let mut named: Vec<(u64, usize)> = symbols
+        .filter_map(|(number, symbol)| Some((symbol.value?, number)))
+        .collect();
+    named.sort_unstable();
+    // A body stands under the name of its gate.
+    let bodies = parts.gates.iter().filter_map(|gate| {
+        let first = named.partition_point(|(start, _)| *start < gate.address);
+        let (start, number) = named.get(first)?;
+        (*start == gate.address).then_some((gate.body, *number))
+    });
+    let mut all: Vec<(u64, usize)> = bodies.collect();
+    all.append(&mut named);
+    let name = |number: usize| parts.symbols[number].name.as_str();
+    all.sort_unstable_by(|one, other| (one.0, name(one.1)).cmp(&(other.0, name(other.1))));
+    all
 }
 
 impl Parts {
@@ -377,5 +415,53 @@ impl Parts {
             }
         }
         memory::sealed(c"mullion-module", bytes, &pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_to_be_called_first_are_not_compared_with_all_gates() {
+        let gates = (0..20_000).map(|number| Gate {
+            address: 16 * number,
+            body: 16 * number + 4,
+        });
+        let gates: Vec<Gate> = gates.collect();
+        let called: Vec<u64> = gates.iter().rev().map(|gate| gate.address).collect();
+        let mut looks = 0;
+        let address = |gate: &Gate| {
+            looks += 1;
+            gate.address
+        };
+        assert_eq!(no_gate(called.iter(), &gates, address), None);
+        assert!(looks <= 16 * called.len(), "{looks}");
+        let wrong = [16, 32, 33, 17];
+        assert_eq!(no_gate(wrong.iter(), &gates, |gate| gate.address), Some(33));
+    }
+
+    #[test]
+    fn a_body_has_its_gate_s_name_and_the_last_of_two_names_stands() {
+        let symbol = |name: &str, value| Symbol {
+            name: name.to_owned(),
+            value,
+            weak: false,
+        };
+        let gate = |address| Gate {
+            address,
+            body: address + 12,
+        };
+        let parts = Parts {
+            symbols: vec![
+                symbol("b", Some(32)),
+                symbol("away", None),
+                symbol("a", Some(16)),
+                symbol("c", Some(32)),
+            ],
+            gates: vec![gate(16), gate(32), gate(48)],
+            ..Parts::default()
+        };
+        assert_eq!(names(&parts), [(16, 2), (28, 2), (32, 0), (32, 3), (44, 0)]);
     }
 }
