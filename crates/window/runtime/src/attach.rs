@@ -3,7 +3,7 @@
 use crate::alternate::{AlternateStack, Retired};
 use crate::control_stack::{self, ALTERNATE};
 use crate::tcb::{self, Tcb};
-use crate::{deadline, runtime, signals, thread_end};
+use crate::{deadline, runtime, thread_end};
 use mullion_report::error::Error;
 use std::ptr::{self, NonNull};
 
@@ -59,7 +59,7 @@ pub(crate) fn current_or_new() -> Result<&'static Tcb, Error> {
 /// [`Error::InHandler`], or one of the kernel's.
 pub fn prepare_thread() -> Result<(), Error> {
     current_or_new()?.prepare()?;
-    signals::open_in_handlers();
+    mullion_signals::open_in_handlers(libc::SIGSEGV);
     Ok(())
 }
 

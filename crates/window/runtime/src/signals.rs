@@ -34,29 +34,8 @@ pub(crate) fn install() -> Result<(), Error> {
     let signal = free.unwrap_or(libc::SIGRTMAX() - 1);
     set_handler(signal, on_time)?;
     time_signal::choose(signal);
-    open_in_handlers();
+    mullion_signals::open_in_handlers(libc::SIGSEGV);
     Ok(())
-}
-
-/// Opens SIGSEGV in the host's handlers that may run on a control stack: where one does not
-/// fit, the fault handler makes room (`reserve.rs`).
-pub(crate) fn open_in_handlers() {
-    for signal in 1..=libc::SIGRTMAX() {
-        let Ok(mut action) = current_action(signal) else {
-            continue;
-        };
-        let is_function = !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
-        // SAFETY: the set is one that the kernel has filled.
-        let blocks = unsafe { libc::sigismember(&action.sa_mask, libc::SIGSEGV) } == 1;
-        if is_function && blocks && action.sa_flags & libc::SA_ONSTACK == 0 {
-            // SAFETY: the kernel has filled the structure, so the set is valid. What is installed is the handler that
-            // was there, with all else as it was.
-            unsafe {
-                libc::sigdelset(&mut action.sa_mask, libc::SIGSEGV);
-                libc::sigaction(signal, &action, ptr::null_mut());
-            }
-        }
-    }
 }
 
 /// Puts the fault handlers in front again, if the host installed others since.

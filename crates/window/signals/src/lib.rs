@@ -2,6 +2,8 @@
 //!
 //! [`without`] is for threads of ours, which are never to take a signal of the host's.
 //!
+//! [`open_in_handlers`] is the reverse: a signal that the host's handlers must take.
+//!
 //! [`quietly`] is for writing on behalf of a domain, without the signals that some writes bring.
 //! A write past the size that a process may give its files (`ulimit -f`) answers
 //! `EFBIG`, and one to a pipe or socket without a reader `EPIPE`. Both also send the
@@ -43,6 +45,27 @@ pub fn without<R>(act: impl FnOnce() -> R) -> R {
     // SAFETY: it was filled in above, since blocking signals cannot fail.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     result
+}
+
+/// Opens a signal in the host's handlers that may run on a control stack, without SA_ONSTACK: where one does not fit, the
+/// handler of this signal makes room.
+pub fn open_in_handlers(opened: libc::c_int) {
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: plain structures, for which zero is a valid value, and sets that the kernel has filled. What is installed
+        // is the handler that was there, with all else as it was.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, ptr::null(), &mut action) != 0 {
+                continue;
+            }
+            let is_function = !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
+            let blocks = libc::sigismember(&action.sa_mask, opened) == 1;
+            if is_function && blocks && action.sa_flags & libc::SA_ONSTACK == 0 {
+                libc::sigdelset(&mut action.sa_mask, opened);
+                libc::sigaction(signal, &action, ptr::null_mut());
+            }
+        }
+    }
 }
 
 /// As [`quietly`], for a `write` that may do a part: `all` says whether it has done all.

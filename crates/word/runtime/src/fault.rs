@@ -15,9 +15,10 @@ use crate::operand;
 use crate::policy::ErrorValue;
 use crate::refuse::Refusal;
 use crate::report::{FaultKind, Reached, Report, StackWords, allows};
+use crate::room;
 use crate::signals::{self, Handler, SIGNALS};
 use crate::thread::{self, Thread};
-use crate::world::world;
+use crate::world::{try_world, world};
 use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL, TRAP_UNCAUGHT};
 use std::io;
 use std::ptr;
@@ -50,14 +51,21 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
             *went = next as i64;
             return;
         }
+        // Behind an `int3`, and at the instruction otherwise.
+        let at = (*went as u64).wrapping_sub((signal == libc::SIGTRAP).into());
         if is_step && follow::step(here, context) {
             return;
         }
+        if is_memory && room::make(&*here, at, &*info, context) {
+            return;
+        }
+        // A handler of the host that has interrupted a module runs with its domain set. Its faults are the host's.
         if is_sent
             || is_step
             || (*here).domain.is_null()
             || (*here).frame.is_null()
             || (*here).thread.is_null()
+            || !is_code(at)
         {
             return pass_on(signal, info, context);
         }
@@ -69,7 +77,7 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
             registers[libc::REG_RIP as usize] = gates::address(gates::mullion_word_go_on) as i64;
             return;
         }
-        let kind = classify(&*here, signal, (*info).si_addr() as u64, context);
+        let kind = classify(&*here, signal, &*info, context);
         let registers = signals::general(&context.uc_mcontext.gregs);
         if learn::go_on(&mut *here, kind, &registers, context) {
             return;
@@ -101,15 +109,25 @@ pub(crate) fn end_late(of: *const Inner, context: &mut libc::ucontext_t) -> bool
     }
 }
 
+/// Whether modules' code is there, which may have ended, or the gates between it and the host.
+pub(crate) fn is_code(at: u64) -> bool {
+    let thunks = try_world().map(|world| world.thunks.memory());
+    let is_thunk = thunks.is_some_and(|thunks| at.wrapping_sub(thunks.base()) < thunks.bytes());
+    is_thunk || mullion_word_table::is_code(at as usize)
+}
+
 /// # Safety
-/// In a handler, with a domain running.
+/// In a handler of a fault, with a domain running.
 unsafe fn classify(
     here: &Here,
     signal: i32,
-    address: u64,
+    info: &libc::siginfo_t,
     context: &libc::ucontext_t,
 ) -> Option<FaultKind> {
     let at = context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
+    let stack = context.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
+    // SAFETY: the signal is one of a fault, which has an address.
+    let address = unsafe { info.si_addr() as u64 };
     // SAFETY: a domain runs, so both are there.
     let (thread, core) = unsafe { (&*here.thread.cast::<Thread>(), (*here.domain).core()) };
     if at == gates::address(gates::mullion_word_ended_trap) {
@@ -146,7 +164,9 @@ unsafe fn classify(
             }
         }
         libc::SIGILL => FaultKind::Illegal,
-        _ if thread.is_control_guard(address) => FaultKind::ControlStack,
+        _ if thread.is_control_guard(address) || thread.is_short_of_room(info, stack) => {
+            FaultKind::ControlStack
+        }
         _ if is_own_stack(here, address) => FaultKind::DataStack,
         _ => FaultKind::NoMapping,
     })
@@ -195,6 +215,9 @@ unsafe fn take_down(
         let top = registers[libc::REG_R15 as usize] as u64;
         let stack = StackWords::around(top, (*seat).low, (*seat).top);
         let thread = &mut *here.thread.cast::<Thread>();
+        if thread.is_room_open {
+            thread.protect_room(false);
+        }
         thread.ended += 1;
         thread.record = Record {
             kind,

@@ -53,6 +53,7 @@ impl Host {
     pub fn new() -> Result<Host, SetupError> {
         world::open(|| {
             fault::install()?;
+            mullion_signals::open_in_handlers(libc::SIGSEGV);
             watchdog::install()
         })?;
         fork::register();
@@ -63,6 +64,9 @@ impl Host {
     /// later block SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP, or switch its alternate signal stack off. Then it
     /// calls this before its next call of a domain. So does the destructor of a thread-local, because Rust's standard
     /// library has switched the stack off by then. Otherwise a fault of the domain may end the process.
+    ///
+    /// It also opens SIGSEGV in all handlers of the process that are without SA_ONSTACK, as [`Host::new`] does: so a module
+    /// that has left such a handler no room does not end the process.
     ///
     /// # Errors
     /// The system refuses memory.
@@ -76,6 +80,7 @@ impl Host {
     /// # Errors
     /// The system refuses a handler.
     pub fn take_signals_back(&self) -> std::io::Result<()> {
+        mullion_signals::open_in_handlers(libc::SIGSEGV);
         fault::install()
     }
 

@@ -48,6 +48,7 @@ mod reach;
 mod refuse;
 mod report;
 mod rights;
+mod room;
 mod signals;
 mod size;
 mod slabs;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   private block   2 MiB, of which nobody is ever granted a word:
-//!                   | guard |  1 MiB control stack: frames, return addresses  | guard | handlers' stack | list of seats |
+//!                   | guard | room for handlers |  1 MiB control stack: frames, return addresses  | guard | handlers' stack | list of seats |
 //!   data stack      region of 8 MiB:  | never mapped ... | the domain's own words | thread-locals | TP | 32 KiB never mapped |
 //! ```
 
@@ -22,11 +22,14 @@ use mullion_word_table::Visit;
 use std::arch::asm;
 use std::cell::RefCell;
 use std::io;
+use std::ops;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const CONTROL: u64 = 1 << 20;
 /// Below the control stack, never mapped.
 const GUARD: u64 = 64 << 10;
+/// Between the two, closed: for handlers of the host that do not fit into what a module has left (`room.rs`).
+const ROOM_FOR_HANDLERS: u64 = 192 << 10;
 /// What an entry from the host leaves of the control stack at least.
 const RESERVE: u64 = 16 << 10;
 /// Notes of learning domains run there, too.
@@ -92,6 +95,8 @@ pub(crate) struct Thread {
     pub(crate) calls: Vec<[u64; 6]>,
     /// What the host's calls of functions mean that a module has passed to it (`callback.rs`).
     pub(crate) callbacks: Vec<Callback>,
+    /// Whether the room for handlers is open.
+    pub(crate) is_room_open: bool,
     private: Block,
     seats: Vec<Place>,
 }
@@ -101,8 +106,12 @@ pub(crate) struct Thread {
 struct Block(u64);
 
 impl Block {
-    fn control(self) -> u64 {
+    fn room(self) -> u64 {
         self.0 + GUARD
+    }
+
+    fn control(self) -> u64 {
+        self.room() + ROOM_FOR_HANDLERS
     }
 
     fn alternate(self) -> u64 {
@@ -116,7 +125,7 @@ impl Block {
 
 /// Pointers to seats: one for each domain that there can be.
 const SEATS: u64 = (((OWN_LAST - OWN_FIRST) as u64 + 1) * 8).next_multiple_of(PAGE);
-const _: () = assert!(2 * GUARD + CONTROL + ALTERNATE + SEATS <= PRIVATE);
+const _: () = assert!(2 * GUARD + ROOM_FOR_HANDLERS + CONTROL + ALTERNATE + SEATS <= PRIVATE);
 
 struct Place {
     seat: Box<Seat>,
@@ -238,6 +247,7 @@ fn make(here: *mut Here) -> io::Result<*mut Thread> {
         ended: 0,
         calls: Vec::new(),
         callbacks: Vec::new(),
+        is_room_open: false,
         private: block,
         seats: Vec::new(),
     }));
@@ -265,6 +275,7 @@ pub(crate) fn prepare() -> io::Result<()> {
     if !has_fibres() {
         alternate_on(thread.private.alternate())?;
     }
+    mullion_signals::open_in_handlers(libc::SIGSEGV);
     signals::open()
 }
 
@@ -575,8 +586,18 @@ impl Thread {
         own.into_iter().next().map(|(_, what)| what)
     }
 
-    /// Whether an address is in the part below the control stack that is never mapped.
+    /// Whether an address is below the control stack, where no module comes.
     pub(crate) fn is_control_guard(&self, address: u64) -> bool {
         (self.private.0..self.private.control()).contains(&address)
+    }
+
+    /// What lies below the control stack for handlers of the host.
+    pub(crate) fn room(&self) -> ops::Range<u64> {
+        self.private.room()..self.private.control()
+    }
+
+    /// The control stack.
+    pub(crate) fn control(&self) -> ops::Range<u64> {
+        self.private.control()..self.private.control() + CONTROL
     }
 }

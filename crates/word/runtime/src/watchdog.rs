@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::fault;
 use crate::gates::{Seat, here, state};
 use crate::memory::lock;
+use crate::room;
 use crate::signals;
 use crate::thread::Thread;
 use crate::tick::{WAKE, nanoseconds, tick, wake};
@@ -213,6 +214,10 @@ extern "C" fn on_late(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
         let Some(thread) = (*here).thread.cast::<Thread>().as_mut() else {
             return;
         };
+        // The signal is also sent for the room of handlers. Limits are looked at when these have returned.
+        if !room::settle(thread, &mut *context.cast()) {
+            return;
+        }
         let mut frame = (*here).frame.cast_const();
         let is_late = |seat: &Seat| seat.is_late((*seat.inner).core(), now);
         while !frame.is_null() && !is_late(&*(*frame).seat) {

@@ -123,6 +123,20 @@ impl Drop for Loaded {
     }
 }
 
+/// Whether checked code is at `address`, or was before it ended: its text stays where it is. Takes no lock and allocates nothing.
+#[must_use]
+pub fn is_code(address: usize) -> bool {
+    let mut at: *const Node = NEWEST.load(Ordering::Acquire);
+    // SAFETY: as in `place`.
+    while let Some(node) = unsafe { at.as_ref() } {
+        if node.code.text.contains(&address) {
+            return true;
+        }
+        at = node.next;
+    }
+    false
+}
+
 /// Where `address` is. Takes no lock and allocates nothing.
 pub(crate) fn place(address: usize) -> Place {
     let mut at: *const Node = NEWEST.load(Ordering::Acquire);
@@ -179,7 +193,12 @@ mod tests {
                 Elsewhere, Clear, Between, Between, Clear, Between, Clear, Elsewhere
             ]
         );
+        assert_eq!(
+            [0xff, 0x100, 0x1ff, 0x200].map(is_code),
+            [false, true, true, false]
+        );
         drop(loaded);
         assert_eq!(place(0x110), Elsewhere);
+        assert!(is_code(0x110), "a pointer may still lead there");
     }
 }

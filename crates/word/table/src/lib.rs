@@ -38,7 +38,7 @@ mod table;
 pub use access::Access;
 pub use barrier::barrier;
 pub use check::{checked_code, load4, store4};
-pub use code::{Code, CodeError, Loaded};
+pub use code::{Code, CodeError, Loaded, is_code};
 pub use inside::{Held, Inside, SetupError, Visit, asks, has_lost, is_stepping};
 pub use mullion_word_abi::ADDRESS_BITS;
 pub use space::SpaceError;
