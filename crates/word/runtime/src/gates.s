@@ -308,10 +308,11 @@ mullion_word_repeated:
 
     # From another domain, whose frame is the newest: on its control stack, which is the thread's. One that may have
     # changed the control words of floating point goes the slow way, which gives the callee the host's.
-    # Touched before anything changes: the control stack may end here.
+    # The callee finds as much of the control stack as it does when the host calls. Otherwise the slow way refuses the call.
 3:  testl   ${CONTROL_WORDS}, {STATE}(%r12)
     jnz     mullion_word_slow
-    movq    $0, -128(%rsp)
+    cmp     %fs:{LIMIT}(%rbx), %rsp
+    jb      mullion_word_slow
     outermost
     incq    {SEAT_DEPTH}(%rbp)
     cmpl    $0, {STATE}(%r10)

@@ -30,8 +30,9 @@ const CONTROL: u64 = 1 << 20;
 const GUARD: u64 = 64 << 10;
 /// Between the two, closed: for handlers of the host that do not fit into what a module has left (`room.rs`).
 const ROOM_FOR_HANDLERS: u64 = 192 << 10;
-/// What an entry from the host leaves of the control stack at least.
-const RESERVE: u64 = 16 << 10;
+/// What an entry finds of the control stack at least: 16,000 calls. No caller can take that from a module, nor from a handler
+/// that interrupts a gate.
+const RESERVE: u64 = 128 << 10;
 /// Notes of learning domains run there, too.
 const ALTERNATE: u64 = 256 << 10;
 

@@ -31,6 +31,59 @@ fn a_null_pointer_is_no_function_of_the_host() {
     }
 }
 
+/// A module that has nearly used up the control stack calls another one, which is none the worse for it.
+#[test]
+fn a_callee_finds_enough_of_the_control_stack() {
+    let host = Host::new().unwrap();
+    // It nests so deeply in each call.
+    let text = "
+    gate f
+    mov $14000, %ecx
+    call 1f
+    mov $5, %eax
+    ret
+1:  sub $1, %ecx
+    je 2f
+    call 1b
+2:  ret";
+    let callee = host.load(&module("callee", text), Policy::new()).unwrap();
+    let at = callee.function("f").unwrap() as usize;
+    // SAFETY: `f` takes nothing.
+    let policy = unsafe { Policy::new().offer("f", at, None) };
+    let text = "
+    import f
+    gate g
+    call 1f
+    ret
+1:  sub $1, %rdi
+    je 2f
+    call 1b
+    ret
+2:  call_import f
+    ret";
+    let caller = host.load(&module("caller", text), policy).unwrap();
+    let g: Fn1 = function(&caller, "g");
+    assert_eq!(g(1), 5);
+    let all = (1 << 20) / 8;
+    let mut refused = 0;
+    let near = (all - 16_500..all - 15_500).step_by(50);
+    for depth in near.chain((all - 200..all + 20).step_by(1)) {
+        let answer = g(depth);
+        assert!(!callee.is_ended(), "{depth}: {:?}", callee.take_reports());
+        assert_eq!(function::<Fn0>(&callee, "f")(), 5);
+        match caller.is_ended() {
+            // It has used up the stack by itself.
+            true => {
+                assert_eq!(kind(&caller), FaultKind::ControlStack);
+                caller.restart().unwrap();
+            }
+            false if answer == 0 => refused += 1,
+            false => assert_eq!(answer, 5),
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
+
 const CALLS_BACK: &str = "
     import  call_back
     gate    high
