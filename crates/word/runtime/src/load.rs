@@ -529,11 +529,12 @@ fn write_thunks(core: &Core) -> std::io::Result<()> {
         (SLOT_UNWIND, Way::Unwind),
         (SLOT_READ, Way::Read),
     ];
+    let mut code = vec![0xcc; (SLOT_FIRST_IMPORT * THUNK) as usize];
     for (slot, way) in first {
-        thunks.write(at(slot), &thunks.thunk(at(slot), inner, way))?;
+        let place = (slot * THUNK) as usize..((slot + 1) * THUNK) as usize;
+        code[place].copy_from_slice(&thunks.thunk(at(slot), inner, way));
     }
     let imports = core.imports.iter().take(core.module.parts.imports.len());
-    let mut code = Vec::new();
     for (import, slot) in imports.zip(SLOT_FIRST_IMPORT..) {
         let is_direct = import.target != 0 && import.policy.is_none();
         let is_gate = is_direct && owner_of_gate(import.target).is_some();
@@ -542,7 +543,7 @@ fn write_thunks(core: &Core) -> std::io::Result<()> {
             false => thunks.thunk(at(slot), std::ptr::from_ref(import) as u64, Way::Leave),
         });
     }
-    thunks.write(at(SLOT_FIRST_IMPORT), &code)
+    thunks.write(core.thunks, &code)
 }
 
 /// The domain whose switch gate is at `address`.

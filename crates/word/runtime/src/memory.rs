@@ -71,13 +71,8 @@ impl Reserved {
     }
 
     /// A view of a file that shows what is written to it.
-    pub(crate) fn map_shared(
-        &self,
-        at: u64,
-        bytes: u64,
-        protection: i32,
-        file: &File,
-    ) -> io::Result<()> {
+    #[cfg(test)]
+    fn map_shared(&self, at: u64, bytes: u64, protection: i32, file: &File) -> io::Result<()> {
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
         self.map_with(at, bytes, protection, flags, file.as_raw_fd(), 0)
     }
@@ -138,7 +133,7 @@ impl Drop for Reserved {
 }
 
 /// A file of memory, all zeros.
-pub(crate) fn file(name: &CStr, bytes: u64) -> io::Result<File> {
+fn file(name: &CStr, bytes: u64) -> io::Result<File> {
     // SAFETY: the name ends with a zero; the descriptor is new and nobody else has it.
     let file = unsafe {
         let file = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);

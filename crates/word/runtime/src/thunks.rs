@@ -1,24 +1,20 @@
-//! What the slots of all domains lead to, in one mapping: a process has room for some 65,000.
+//! What the slots of all domains lead to, near each other: a thunk reaches the table by a distance.
 //!
 //! ```text
-//!   | where gates are: a page |  thunks of a domain  |  thunks of another one  | ...
+//!   | where gates are: a page |  thunks of a domain: pages of their own  |  thunks of another one  | ...
 //!
 //!   a thunk:  movabs $Inner or $Import, %r10;  jmp *gate(%rip)
 //! ```
 //!
-//! The mapping can be read and executed. It is written by its file, which nobody else has: no mapping of it can be
-//! written. Thunks stay for the life of the process, as what they lead to does.
-//!
-//! A copy of the process (`fork`) sees the same file. What is in it never changes; a copy that wants more of it takes a
-//! file of its own first.
+//! Nobody can write there, by a mapping or by a descriptor: each is a file of its own, sealed and closed before any thunk
+//! runs. A function of the host that writes to a descriptor of the module's choice finds none of these. Thunks stay for the life
+//! of the process, as what they lead to does.
 
 use crate::gates;
-use crate::memory::{self, PAGE, Reserved, lock};
+use crate::memory::{self, PAGE, Reserved};
 use std::ffi::CStr;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a thunk.
 pub(crate) const THUNK: u64 = 16;
@@ -27,11 +23,6 @@ pub(crate) const THUNK: u64 = 16;
 const SPACE: u64 = 1 << 30;
 
 const FILE: &CStr = c"mullion-thunks";
-
-fn map(memory: &Reserved, file: &File) -> io::Result<()> {
-    let protection = libc::PROT_READ | libc::PROT_EXEC;
-    memory.map_shared(memory.base(), SPACE, protection, file)
-}
 
 /// Where a thunk leads.
 #[derive(Clone, Copy)]
@@ -46,19 +37,12 @@ pub(crate) enum Way {
 
 pub(crate) struct Thunks {
     memory: Reserved,
-    used: Mutex<Used>,
-}
-
-struct Used {
-    file: File,
-    bytes: u64,
-    /// Whose file it is.
-    process: u32,
+    /// Bytes of it.
+    used: AtomicU64,
 }
 
 impl Thunks {
     pub(crate) fn new() -> io::Result<Thunks> {
-        let file = memory::file(FILE, SPACE)?;
         let ways = [
             gates::mullion_word_enter,
             gates::mullion_word_leave_any,
@@ -68,34 +52,13 @@ impl Thunks {
             gates::mullion_word_read,
         ];
         let ways = ways.map(|way| gates::address(way).to_le_bytes());
-        file.write_all_at(ways.as_flattened(), 0)?;
         let memory = Reserved::new(SPACE)?;
-        map(&memory, &file)?;
-        let used = Used {
-            file,
-            bytes: PAGE,
-            process: std::process::id(),
-        };
+        let table = memory::sealed(FILE, PAGE, &[(0, ways.as_flattened())])?;
+        memory.map_file(memory.base(), PAGE, libc::PROT_READ, &table, 0)?;
         Ok(Thunks {
             memory,
-            used: Mutex::new(used),
+            used: AtomicU64::new(PAGE),
         })
-    }
-
-    /// The thunks that this process has, in a file of its own, in the place of the one that it shared.
-    fn copy(&self, used: &Used) -> io::Result<File> {
-        let file = memory::file(FILE, SPACE)?;
-        let mut piece = vec![0; 1 << 16];
-        let mut at = 0;
-        while at < used.bytes {
-            let count = (used.bytes - at).min(piece.len() as u64);
-            let piece = &mut piece[..count as usize];
-            used.file.read_exact_at(piece, at)?;
-            file.write_all_at(piece, at)?;
-            at += count;
-        }
-        map(&self.memory, &file)?;
-        Ok(file)
     }
 
     pub(crate) fn memory(&self) -> &Reserved {
@@ -104,25 +67,21 @@ impl Thunks {
 
     /// Addresses for so many thunks.
     pub(crate) fn take(&self, count: u64) -> io::Result<u64> {
-        let mut used = lock(&self.used);
-        let bytes = count * THUNK;
-        if bytes > SPACE - used.bytes {
-            return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+        let bytes = (count * THUNK).next_multiple_of(PAGE);
+        let more = |used: u64| used.checked_add(bytes).filter(|end| *end <= SPACE);
+        let order = Ordering::Relaxed;
+        match self.used.fetch_update(order, order, more) {
+            Ok(at) => Ok(self.memory.base() + at),
+            Err(_) => Err(io::Error::from_raw_os_error(libc::ENOMEM)),
         }
-        if used.process != std::process::id() {
-            used.file = self.copy(&used)?;
-            used.process = std::process::id();
-        }
-        let at = self.memory.base() + used.bytes;
-        used.bytes += bytes;
-        Ok(at)
     }
 
-    /// Writes thunks that were taken at `at`.
+    /// Writes thunks to where they were taken, once.
     pub(crate) fn write(&self, at: u64, code: &[u8]) -> io::Result<()> {
-        lock(&self.used)
-            .file
-            .write_all_at(code, at - self.memory.base())
+        let bytes = (code.len() as u64).next_multiple_of(PAGE);
+        let file = memory::sealed(FILE, bytes, &[(0, code)])?;
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        self.memory.map_file(at, bytes, protection, &file, 0)
     }
 
     /// The thunk at `at` that goes `way` with `value`.
