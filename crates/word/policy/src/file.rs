@@ -22,6 +22,8 @@ pub struct File {
     pub limits: Limits,
     /// Groups of functions by name, without `@`.
     pub groups: BTreeMap<String, Vec<String>>,
+    /// Lists that a host reads in its own way, of any text.
+    pub lists: BTreeMap<String, Vec<String>>,
     /// Functions of the host that are described here. In a module's policy it may call them.
     pub calls: BTreeMap<String, Call>,
     /// Functions of the module that the host calls.

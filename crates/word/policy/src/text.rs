@@ -34,6 +34,7 @@ struct Written {
     error: Option<Value>,
     limits: WrittenLimits,
     group: BTreeMap<String, Vec<Spanned<String>>>,
+    list: BTreeMap<String, Vec<String>>,
     call: BTreeMap<String, Spanned<WrittenCall>>,
     export: BTreeMap<String, Spanned<WrittenExport>>,
     data: BTreeMap<String, Spanned<WrittenData>>,
@@ -329,6 +330,7 @@ impl File {
             entry: optional(written.entry)?,
             allow: listed(written.allow)?,
             reasons: written.reasons,
+            lists: written.list,
             error: written.error.map(Into::into),
             limits: source.limits(written.limits)?,
             ..File::default()

@@ -37,6 +37,12 @@ impl fmt::Display for File {
                 writeln!(f, "{} = {}", quoted(name), list(members))?;
             }
         }
+        if !self.lists.is_empty() {
+            writeln!(f, "\n[list]")?;
+            for (name, texts) in &self.lists {
+                writeln!(f, "{} = {}", quoted(name), list(texts))?;
+            }
+        }
         for (name, call) in &self.calls {
             writeln!(f, "\n[call.{name}]")?;
             write_call(f, call)?;
