@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The list of folders and directives in a policy that says where the module writes files.
+const WRITES: &str = "writes";
 const LEVELS: [&str; 3] = ["high", "middle", "low"];
 
 /// The folder of the policies.
@@ -53,6 +55,11 @@ fn risk<'a>(risks: &'a [Risk], right: &str) -> Option<&'a Risk> {
     fits.max_by_key(|risk| risk.right.len())
 }
 
+fn quoted(list: &[String]) -> String {
+    let all: Vec<String> = list.iter().map(|one| format!("`{one}`")).collect();
+    all.join(", ")
+}
+
 /// The page in Markdown, from the policies and the risks of a folder.
 ///
 /// # Errors
@@ -78,12 +85,20 @@ pub fn page(folder: &Path) -> Result<String, Setup> {
             continue;
         }
         let mut highest = LEVELS.len();
-        for right in policy.allow.iter().filter(|right| *right != "@default") {
+        // Where it writes files is a right of its own.
+        let writes = policy.lists.get(WRITES).filter(|list| !list.is_empty());
+        let named = policy.allow.iter().filter(|right| *right != "@default");
+        let writes_as = writes.map(|_| WRITES.to_owned());
+        for right in named.chain(&writes_as) {
             let risk = risk(&risks, right)
                 .ok_or_else(|| wrong(format!("{module}: {right} has no row in risks.txt")))?;
             let reason = policy.reasons.get(right);
             let reason = reason.ok_or_else(|| wrong(format!("{module}: {right} has no reason")))?;
-            let row = (module.clone(), right.clone(), reason.clone());
+            let reason = match (right.as_str(), writes) {
+                (WRITES, Some(list)) => format!("{}: {reason}", quoted(list)),
+                _ => reason.clone(),
+            };
+            let row = (module.clone(), right.clone(), reason);
             uses.entry(risk.level).or_default().push(row);
             used.push(risk.right.clone());
             let level = LEVELS.iter().position(|level| *level == risk.level);

@@ -259,6 +259,13 @@ impl Frame {
         }
     }
 
+    /// Whether a call of this thread has its turn with something: it goes on behind what that call has called.
+    pub(crate) fn has_turn(&self, at: u64) -> bool {
+        let is_it = |held: &Held| matches!(held, Held::Turn(one) if *one == at);
+        self.frames()
+            .any(|frame| frame.held.borrow().iter().any(is_it))
+    }
+
     /// Whether a call of this thread works with a list of resources.
     pub(crate) fn works_with(&self, list: u64) -> bool {
         let is_it = |held: &Held| matches!(held, Held::List(one) if *one == list);

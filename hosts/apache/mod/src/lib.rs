@@ -31,6 +31,7 @@ mod descriptors;
 mod errors;
 mod few;
 mod filters;
+mod folders;
 mod format;
 mod frame;
 mod hashes;
@@ -89,6 +90,7 @@ mod varbuf;
 mod vectors;
 mod walled;
 mod warm;
+mod written;
 
 use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;

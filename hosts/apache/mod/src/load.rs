@@ -199,6 +199,7 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
     if !data.iter().any(inside) {
         return Err(format!("{name}: its structure is not in its data"));
     }
+    let folders = crate::written::Folders::of(&file).map_err(|error| text(&error))?;
     let allowed = interface().allowed(&file).map_err(|error| text(&error))?;
     let pieces = |structure: &str| {
         let fields = allowed
@@ -255,8 +256,8 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
             allowed.contains_key(crate::interface::REMOVAL),
             allowed.contains_key(crate::score::LINE),
             is_wide,
-            allowed.contains_key(crate::opened::WRITES),
         ),
+        folders,
         backend_fields.collect(),
         Swaps::new(|name| allowed.contains_key(name)),
     );

@@ -5,6 +5,7 @@ use crate::apr;
 use crate::arrays;
 use crate::call::{self, mediate};
 use crate::copied;
+use crate::filters;
 use crate::format;
 use crate::frame::Frame;
 use crate::layout::{self, read};
@@ -23,10 +24,10 @@ macro_rules! functions {
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
-        addresses, cleanups, descriptors, errors, filters, hashes, heap, kinds, ldap, libraries,
-        locks, names, opened, own, pages, partners, patterns, pieces, pooled, pools, processes,
+        addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, locks,
+        names, opened, own, pages, partners, patterns, pieces, pooled, pools, processes,
         relocatable, sections, segments, shadows, sources, statements, states, streams, timed,
-        uris, varbuf, vectors,
+        uris, varbuf, vectors, written,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -36,7 +37,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_unescape_urlencoded, ap_no2slash, ap_getparents, ap_normalize_path, ap_make_dirstr_prefix, ap_get_list_item, apr_strtok,
                 ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
-                apr_base64_encode, apr_base64_encode_binary, apr_file_read, apr_file_mktemp,
+                apr_base64_encode, apr_base64_encode_binary, apr_file_read,
                 apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create;
             filters: ap_add_output_filter_handle, ap_get_output_filter_handle;
             names: apr_pool_userdata_get, apr_pool_userdata_set, apr_pool_userdata_setn, ap_retained_data_create, ap_retained_data_get,
@@ -75,7 +76,9 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             pieces: malloc, calloc, aligned_alloc, realloc, free;
             pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;
             streams: fclose, fread, fwrite;
-            opened: apr_file_open, fopen64, apr_dbm_open, apr_dbm_open_ex;
+            opened: apr_file_open, apr_file_mktemp, fopen64, apr_dbm_open, apr_dbm_open_ex, ap_open_piped_log;
+            written: apr_dir_make, apr_dir_make_recursive, apr_dir_remove, apr_file_remove, apr_file_rename, apr_file_perms_set,
+                apr_file_mtime_set, apr_file_copy;
             sections: ap_walk_config, ap_merge_per_dir_configs, ap_get_remote_host, ap_set_deprecated;
             sources: ap_pcfg_open_custom;
             pages: htmlCreatePushParserCtxt, htmlFreeParserCtxt, htmlParseChunk, xmlCtxtUseOptions;
@@ -293,29 +296,6 @@ pub(crate) extern "C" fn apr_strtok(text: u64, separators: u64, last: u64) -> u6
     })
 }
 
-/// Changes the end of the name that it is given. APR gets a copy of it.
-pub(crate) extern "C" fn apr_file_mktemp(to: u64, name: u64, flags: u64, pool: u64) -> u64 {
-    mediate(|frame| {
-        let walled = frame.walled;
-        walled.must_write(to, 8)?;
-        walled.pool(frame, pool)?;
-        let real = apr::symbol("apr_file_mktemp").ok_or("the server does not have it")?;
-        let mut made = 0u64;
-        // SAFETY: it is APR's function, with a word and a string of ours. The pool lives.
-        let real: extern "C" fn(*mut u64, u64, u64, u64) -> i32 =
-            unsafe { std::mem::transmute(real) };
-        let status = change(frame, name, "apr_file_mktemp", |name| {
-            real(&mut made, name, flags, pool) as u32 as u64
-        })?;
-        if made != 0 {
-            walled.know(frame, Some(pool), made, Kind::File)?;
-            // SAFETY: the module may write there.
-            unsafe { (to as *mut u64).write(made) };
-        }
-        Ok(status)
-    })
-}
-
 /// The next item of a list, whose place is moved behind it. httpd reads the item twice, so it gets a copy of the list.
 pub(crate) extern "C" fn ap_get_list_item(pool: u64, place: u64) -> u64 {
     mediate(|frame| {
@@ -455,7 +435,7 @@ slots! {
 
 /// The next filter must be one that follows, and the brigade one that the module was given or has made.
 pub(crate) fn pass(frame: &Frame, next: u64, brigade: u64) -> Answer<u64> {
-    if !frame.leads_to(next) {
+    if !filters::leads_out(frame, next) {
         return Err(format!(
             "ap_pass_brigade: {next:#x} is no filter of this request"
         ));
@@ -482,7 +462,7 @@ pub(crate) extern "C" fn ap_get_brigade(
     bytes: u64,
 ) -> u64 {
     mediate(|frame| {
-        if !frame.leads_to(next) {
+        if !filters::leads_in(frame, next) {
             return Err(format!(
                 "ap_get_brigade: {next:#x} is no filter of this request"
             ));

@@ -7,13 +7,39 @@ use crate::call::mediate;
 use crate::deeds;
 use crate::frame::{self, Frame, Held};
 use crate::object::Kind;
-use crate::walled::{Walled, lock};
+use crate::walled::{Answer, Walled, lock};
+use std::sync::Mutex;
 
-/// A resource of a list, and the call that has taken it.
-pub(crate) struct Borrowed {
+/// A resource of a list, and the call that has taken it: 0 if that has returned.
+struct Borrowed {
     list: u64,
     resource: u64,
     frame: usize,
+}
+
+/// What is out of lists.
+static OUT: Mutex<Vec<Borrowed>> = Mutex::new(Vec::new());
+
+/// Takes from what is out.
+fn take(is_it: impl Fn(&Borrowed) -> bool) -> Vec<Borrowed> {
+    lock(&OUT).extract_if(.., |one| is_it(one)).collect()
+}
+
+/// The list counts these no more.
+fn end(resources: Vec<Borrowed>) {
+    let Some(real) = apr::symbol("apr_reslist_invalidate") else {
+        return;
+    };
+    for one in resources {
+        // SAFETY: the list lives, and has given out the resource, which nobody has given back.
+        let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
+        real(one.list, one.resource);
+    }
+}
+
+/// A list goes with its pool, in front of APR's own cleanup, which asserts that nothing is out. No module can take from it any more.
+pub(crate) fn goes(list: u64) {
+    end(take(|one| one.list == list));
 }
 
 /// Where a connection to a backend says that nobody may use it again: the byte, and the bit.
@@ -57,20 +83,11 @@ impl Walled {
     }
 
     fn settle_all(&self, frame: usize, is_ended: bool) {
-        let mut all = lock(&self.borrowed);
-        let (own, rest) = std::mem::take(&mut *all)
-            .into_iter()
-            .partition(|one: &Borrowed| one.frame == frame);
-        *all = rest;
-        drop(all);
-        let own: Vec<Borrowed> = own;
-        let Some(real) = apr::symbol("apr_reslist_invalidate").filter(|_| is_ended) else {
-            return;
-        };
-        for one in own {
-            // SAFETY: the list has given out the resource to the call that has ended.
-            let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
-            real(one.list, one.resource);
+        if is_ended {
+            return end(take(|one| one.frame == frame));
+        }
+        for one in lock(&OUT).iter_mut().filter(|one| one.frame == frame) {
+            one.frame = 0;
         }
     }
 }
@@ -98,7 +115,7 @@ pub(crate) extern "C" fn apr_reslist_acquire(list: u64, to: u64) -> u64 {
         let real: extern "C" fn(u64, *mut u64) -> i32 = unsafe { std::mem::transmute(real) };
         let status = real(list, &mut resource);
         if status == 0 {
-            lock(&walled.borrowed).push(Borrowed {
+            lock(&OUT).push(Borrowed {
                 list,
                 resource,
                 frame: std::ptr::from_ref(frame) as usize,
@@ -111,12 +128,22 @@ pub(crate) extern "C" fn apr_reslist_acquire(list: u64, to: u64) -> u64 {
     })
 }
 
+/// A resource goes back once: the list counts.
+fn is_back(list: u64, resource: u64) -> Answer<()> {
+    let mut out = lock(&OUT);
+    let is_it = |one: &Borrowed| one.list == list && one.resource == resource;
+    let found = out.iter().position(is_it);
+    match found.map(|found| out.swap_remove(found)) {
+        Some(_) => Ok(()),
+        None => Err(format!("{resource:#x} is not out of the list")),
+    }
+}
+
 fn back(list: u64, resource: u64, name: &'static str) -> u64 {
     mediate(|frame| {
         known(frame, list, name)?;
-        let is_it = |one: &Borrowed| one.list == list && one.resource == resource;
-        lock(&frame.walled.borrowed).retain(|one| !is_it(one));
         let real = apr::symbol(name).ok_or("the server does not have it")?;
+        is_back(list, resource).map_err(|what| format!("{name}: {what}"))?;
         // SAFETY: it is APR's function for a list of the module's. APR keeps the resource's address, and does not follow it.
         let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
         Ok(real(list, resource) as u32 as u64)

@@ -206,13 +206,13 @@ pub(crate) extern "C" fn apr_shm_attach(to: u64, file: u64, pool: u64) -> u64 {
     })
 }
 
-/// A segment may be left from an earlier server: who may remove files may remove that.
+/// A segment may be left from an earlier server: a module that may write its file may remove it.
 pub(crate) extern "C" fn apr_shm_remove(file: u64, pool: u64) -> u64 {
     const NAME: &str = "apr_shm_remove";
     mediate(|frame| {
         frame.walled.pool(frame, pool)?;
         let file = copied::name(frame, file)?;
-        if !is_own(frame.walled, &file) && !frame.walled.writes_files {
+        if !is_own(frame.walled, &file) && frame.walled.spot(&file).is_err() {
             return Ok(libc::ENOENT as u64);
         }
         let real = apr::symbol(NAME).ok_or("the server does not have it")?;

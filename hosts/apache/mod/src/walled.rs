@@ -19,10 +19,10 @@ use crate::deeds::Deeds;
 use crate::layout;
 use crate::libraries::Stream;
 use crate::pieces;
-use crate::pooled::Borrowed;
 use crate::quick::Map;
 use crate::rings::Rings;
 use crate::swaps::Swaps;
+use crate::written::Folders;
 use mullion_symbols::Symbols;
 use mullion_word_runtime::{Domain, Host};
 use mullion_word_table::{Access, View};
@@ -82,8 +82,8 @@ pub(crate) struct Walled {
     pub(crate) keeps_score: bool,
     /// Whether its gates pass on arguments behind the sixth.
     pub(crate) is_wide: bool,
-    /// Whether it may open files to write them (`opened.rs`).
-    pub(crate) writes_files: bool,
+    /// Where it may write files.
+    pub(crate) folders: Folders,
     /// Connections to backends with the threads that have them, and what it may write of one.
     pub(crate) acquired: Mutex<Vec<(u64, u64)>>,
     pub(crate) backend_fields: Vec<&'static str>,
@@ -91,8 +91,6 @@ pub(crate) struct Walled {
     pub(crate) swaps: Swaps,
     /// What its threads have locked.
     pub(crate) locked: Mutex<Vec<crate::locks::Locked>>,
-    /// What calls that run now have taken out of lists.
-    pub(crate) borrowed: Mutex<Vec<Borrowed>>,
     /// Of a heap that the module has in itself.
     pub(crate) pieces: Mutex<pieces::Pieces>,
     /// Our requests for those in the module's memory.
@@ -135,7 +133,8 @@ impl Walled {
         symbols: Symbols,
         partners: Vec<String>,
         (reads, variables): (bool, Vec<String>),
-        (removes_filters, keeps_score, is_wide, writes_files): (bool, bool, bool, bool),
+        (removes_filters, keeps_score, is_wide): (bool, bool, bool),
+        folders: Folders,
         backend_fields: Vec<&'static str>,
         swaps: Swaps,
     ) -> &'static Walled {
@@ -173,12 +172,11 @@ impl Walled {
             removes_filters,
             keeps_score,
             is_wide,
-            writes_files,
+            folders,
             acquired: Mutex::default(),
             backend_fields,
             swaps,
             locked: Mutex::default(),
-            borrowed: Mutex::default(),
             shadows: Mutex::default(),
             patterns: Mutex::default(),
             pieces: Mutex::default(),

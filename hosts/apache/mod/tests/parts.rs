@@ -6,6 +6,8 @@ mod caught;
 mod conversions;
 #[path = "../src/few.rs"]
 mod few;
+#[path = "../src/folders.rs"]
+mod folders;
 #[path = "../src/homes.rs"]
 mod homes;
 #[path = "../src/object.rs"]

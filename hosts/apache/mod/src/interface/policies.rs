@@ -113,12 +113,6 @@ pub(crate) fn interface() -> &'static Interface {
         for name in [REMOVAL, crate::score::LINE, SOCKET, SOURCE, TUNNEL, MERGED] {
             file.calls.insert(name.to_owned(), Call::default());
         }
-        let writes = crate::opened::WRITES;
-        file.calls.insert(writes.to_owned(), Call::default());
-        for group in ["stores", "logs"] {
-            let members = groups.entry(group.to_owned()).or_default();
-            members.push(writes.to_owned());
-        }
         // Memory that another module has of pools.
         for name in PARTNERS {
             let name = format!("{name}_module.memory");

@@ -51,6 +51,9 @@ extern "C" fn ends(data: u64) -> i32 {
     if ending.kind == Kind::Allocator {
         ending.walled.end_allocator(ending.object);
     }
+    if ending.kind == Kind::List {
+        crate::pooled::goes(ending.object);
+    }
     0
 }
 
@@ -168,9 +171,17 @@ impl Walled {
     /// # Errors
     /// The module has not made it, or it is for one thread, and another call works with it.
     pub(crate) fn take_object(&self, object: u64, kind: Kind) -> Answer<bool> {
+        // A turn is the thread's: a call of this very thread may work with it, and have called the module back.
+        let is_at_work = frame::now().is_some_and(|frame| frame.has_turn(object));
         let is_shared = match kind.sharing() {
             Sharing::Many => true,
-            Sharing::Closed | Sharing::Buffered => !self.knows_for(object, kind, |_, _| Use::Alone),
+            Sharing::Closed | Sharing::Buffered => {
+                is_at_work || !self.knows_for(object, kind, |_, _| Use::Alone)
+            }
+            Sharing::One if is_at_work => {
+                let kind = kind.name();
+                return Err(format!("{object:#x} is a {kind} that a call works with"));
+            }
             Sharing::One => false,
         };
         let how = if is_shared { Use::Free } else { Use::Alone };
