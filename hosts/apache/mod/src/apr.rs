@@ -170,6 +170,7 @@ pub(crate) fn forget() {
         .write()
         .unwrap_or_else(PoisonError::into_inner)
         .clear();
+    crate::filters::forget();
 }
 
 fn look_up(name: &str) -> Option<usize> {

@@ -159,7 +159,7 @@ pub(crate) fn has(frame: &Frame, kind: Kind, object: u64) -> bool {
         Kind::Allocator => frame.has_allocator(object),
         Kind::Filter => frame.has_filter(object),
         // Null ends each chain, and is no filter.
-        Kind::AnyFilter => object != 0 && frame.leads_to(object),
+        Kind::AnyFilter => object != 0 && filters::leads_out(frame, object),
         Kind::RemovableFilter => {
             let is_own = frame.has_filter(object) || frame.walled.knows(object, Kind::Filter);
             is_own || frame.walled.removes_filters && object != 0 && frame.leads_to(object)
@@ -239,7 +239,7 @@ pub(crate) fn flush(frame: &Frame, flush: u64, filter: u64) -> Option<u64> {
         return Some(0);
     }
     let is_flush = [real, ours].contains(&Some(flush as usize));
-    let real = real.filter(|_| is_flush && frame.leads_to(filter));
+    let real = real.filter(|_| is_flush && filters::leads_out(frame, filter));
     real.map(|real| real as u64)
 }
 

@@ -14,9 +14,11 @@ use crate::frame::Frame;
 use crate::interface::{Answer as Result_, Param, back as kind};
 use crate::layout::{self, read};
 use crate::object::Kind;
+use crate::owners;
 use crate::slots::WIDE;
 use crate::walled::{Answer, Walled, lock};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A record of a filter, as `util_filter.h` has it: `ap_filter_rec_t`.
 #[derive(Clone, Copy)]
@@ -181,6 +183,49 @@ fn record_of(function: &str, name: u64) -> u64 {
     })
 }
 
+/// Records whose direction is known, each with a bit that says whether it is of an input filter. A record lies at a multiple of 8, and
+/// lives as long as the configuration, or is one of ours for answers.
+static DIRECTIONS: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
+
+/// The configuration is read again: other records may lie there.
+pub(crate) fn forget() {
+    for one in &DIRECTIONS {
+        one.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Whether a filter is one of what comes in. Its record is the one that the server has registered for input by its name.
+///
+/// # Safety
+/// It is a filter of the core's or ours, which lives.
+unsafe fn is_input(filter: u64) -> bool {
+    // SAFETY: by the caller; no module writes this word.
+    let record = unsafe { read(filter + layout::F_FREC) };
+    let place = &DIRECTIONS[(record / 64 % 256) as usize];
+    match place.load(Ordering::Relaxed) {
+        known if known & !1 == record => known & 1 != 0,
+        _ => {
+            // SAFETY: it is a record of the core's or ours, whose name ends with a zero.
+            let name = unsafe { read(record) };
+            let is_input = name != 0 && record_of("input", name) == record;
+            place.store(record | u64::from(is_input), Ordering::Relaxed);
+            is_input
+        }
+    }
+}
+
+/// Whether a filter of the call's request takes what goes out, or is null. The core calls its function with two arguments.
+pub(crate) fn leads_out(frame: &Frame, filter: u64) -> bool {
+    // SAFETY: it was just seen to be a filter of a chain of the core's.
+    frame.leads_to(filter) && (filter == 0 || !unsafe { is_input(filter) })
+}
+
+/// Whether it gives what comes in, or is null. The core calls its function with five arguments.
+pub(crate) fn leads_in(frame: &Frame, filter: u64) -> bool {
+    // SAFETY: as above.
+    frame.leads_to(filter) && (filter == 0 || unsafe { is_input(filter) })
+}
+
 /// Kinds of filters (`ap_filter_type`): those of bodies, and from this one on those of connections.
 const RESOURCE: i32 = 10;
 const PROTOCOL: i32 = 30;
@@ -320,8 +365,10 @@ pub(crate) fn free_name(frame: &Frame, function: &str, name: u64) -> Answer<Vec<
     let mut text = copied::text(frame, name)?;
     text.push(0);
     let record = record_of(function, text.as_ptr() as u64);
+    let small = text[..text.len() - 1].to_ascii_lowercase();
+    let is_its = owners::may_offer(&frame.walled.name, owners::Of::Filters, &small);
     // SAFETY: it is a record of the core's.
-    match record == 0 || unsafe { is_own_record(frame.walled, record) } {
+    match is_its && (record == 0 || unsafe { is_own_record(frame.walled, record) }) {
         true => Ok(text),
         false => Err(format!(
             "{} is a filter of another module or of the core",
@@ -486,6 +533,10 @@ pub(crate) fn call(
         return Err(format!(
             "{name}: {filter:#x} is no filter that the module was given or has made"
         ));
+    }
+    // SAFETY: it was just looked at.
+    if unsafe { is_input(filter) } {
+        return Err(format!("{name}: {filter:#x} is a filter of what comes in"));
     }
     let stand = stand_for(frame, filter, real as u64, begins);
     let stand = stand.map_err(|what| format!("{name}: {what}"))?;

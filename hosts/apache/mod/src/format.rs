@@ -408,7 +408,7 @@ fn strings(
 
 /// A filter that follows.
 fn behind(frame: &Frame, filter: u64) -> Answer<()> {
-    match filter != 0 && frame.leads_to(filter) {
+    match filter != 0 && crate::filters::leads_out(frame, filter) {
         true => Ok(()),
         false => Err(format!("{filter:#x} is no filter of this request")),
     }

@@ -90,7 +90,7 @@ pub(crate) extern "C" fn ap_parse_form_data(
 ) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        if !call::is_request(frame, r) || !frame.leads_to(filter) {
+        if !call::is_request(frame, r) || !crate::filters::leads_in(frame, filter) {
             return Err("ap_parse_form_data: no request of the module".to_owned());
         }
         walled.must_write(to, 8)?;

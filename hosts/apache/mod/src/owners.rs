@@ -11,6 +11,8 @@ pub(crate) enum Of {
     Functions,
     Providers,
     Locks,
+    /// In small letters: httpd looks at names of filters without regard to case.
+    Filters,
 }
 
 struct Owners {
@@ -33,6 +35,7 @@ fn owners() -> &'static Owners {
                 Some("functions") => Of::Functions,
                 Some("providers") => Of::Providers,
                 Some("locks") => Of::Locks,
+                Some("filters") => Of::Filters,
                 _ => continue,
             };
             let module = words.next().unwrap_or_default();

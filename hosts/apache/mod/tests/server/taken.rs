@@ -276,16 +276,32 @@ fn literal(word: &str, folder: &Path) -> Option<String> {
         return quoted(word);
     }
     let is_constant = word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-    if !(is_constant || word.ends_with("_type") || word.ends_with("_id")) {
+    let ends = [
+        "_type",
+        "_id",
+        "_name",
+        "Name",
+        "_filter",
+        "_coalesce",
+        "_buffer",
+    ];
+    if !(is_constant || ends.iter().any(|end| word.ends_with(end))) {
         return None;
     }
-    let files = fs::read_dir(folder).expect("a folder").flatten();
+    let folders = [folder.to_owned(), folder.join("../../include")];
+    let files = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok());
+    let files = files.flat_map(Iterator::flatten);
     let mut texts = files.filter_map(|entry| fs::read_to_string(entry.path()).ok());
     texts.find_map(|text| {
         let mut places = text
             .match_indices(word)
             .map(|(at, _)| &text[at + word.len()..]);
-        let is_said = |rest: &&str| rest.trim_start_matches([' ', '=', '\t']).starts_with('"');
+        let is_said = |rest: &&str| {
+            rest.trim_start_matches([' ', '=', '\t', '[', ']'])
+                .starts_with('"')
+        };
         places.find(is_said).and_then(quoted)
     })
 }
@@ -354,6 +370,26 @@ fn names_have_the_owners_that_the_source_says(place: &Place) {
                     "locks",
                     name.unwrap_or_else(|| panic!("{words:?} of {owner}")),
                 );
+            }
+            for name in [
+                "ap_register_output_filter",
+                "ap_register_output_filter_protocol",
+                "ap_register_input_filter",
+            ] {
+                for words in calls(&text, name) {
+                    // Some modules have the configuration name their filters.
+                    let is_named = !words[0].contains("->")
+                        && words[0] != "filter"
+                        && !words[0].contains("const char");
+                    if is_named {
+                        let name = literal(words[0], folder);
+                        let name = name.unwrap_or_else(|| panic!("{words:?} of {owner}"));
+                        // Those of `ssl` have spaces, and one beginning.
+                        if !name.starts_with("SSL/TLS ") {
+                            expect("filters", name.to_ascii_lowercase());
+                        }
+                    }
+                }
             }
             for name in ["ap_register_provider", "ap_register_auth_provider"] {
                 for words in calls(&text, name) {
