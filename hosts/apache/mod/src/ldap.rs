@@ -134,6 +134,8 @@ const OPTIONS: [(u32, Value); 13] = [
 ];
 /// APR's: TLS is to be used, as a number says.
 const TLS: u32 = 0x6fff;
+/// What a module may set for all of the process, and only while the server starts: how much the library tells.
+const OF_PROCESS: u32 = 0x5001;
 
 /// An option of a connection, or of all of them if there is none. A value of so many bytes is a copy of ours.
 fn option(
@@ -148,13 +150,55 @@ fn option(
         ld => Some(held::hold(frame.walled, ld, Kind::Directory, true)?),
     };
     let number = option as u32;
+    if ld == 0 {
+        let is_list = matches!(
+            OPTIONS.iter().find(|(known, _)| *known == number),
+            Some((_, Value::Names))
+        );
+        if !(number == OF_PROCESS || is_list && names(frame, value)?.is_empty()) {
+            return Err(format!(
+                "the option {number:#x} of the whole process is not for modules"
+            ));
+        }
+        crate::pools::before_serving("an option of the whole process")?;
+    }
     let known = OPTIONS.iter().find(|(known, _)| *known == number);
     match known.map(|(_, value)| value) {
         Some(Value::Bytes(bytes)) => value_of(frame, value, *bytes, set),
         None if number == TLS => value_of(frame, value, 4, set),
-        Some(Value::Switch | Value::Names) => set(value),
+        Some(Value::Switch) => set(value),
+        Some(Value::Names) => {
+            let mut copies = Copies::default();
+            let mut elements = Vec::new();
+            for [kind, path, password] in names(frame, value)? {
+                let [path, password] = [copies.text(frame, path)?, copies.text(frame, password)?];
+                elements.extend([kind, path, password]);
+            }
+            let count = elements.len() as u64 / CERTIFICATE;
+            let elements = copies.keep(elements.into());
+            // The head of an array: its pool, sizes and counts, and where the elements are.
+            let head = [0, count << 32 | 8 * CERTIFICATE, count, elements];
+            set(copies.keep(Box::new(head)))
+        }
         None => Err(format!("the option {number:#x} is not for modules")),
     }
+}
+
+/// A certificate's words: its kind, a file and a password.
+const CERTIFICATE: u64 = 3;
+
+/// The certificates of an array, or of none.
+fn names(frame: &Frame, array: u64) -> Answer<Vec<[u64; CERTIFICATE as usize]>> {
+    if array == 0 {
+        return Ok(Vec::new());
+    }
+    let [_, sizes, _, elements]: [u64; 4] = copied::words(frame, array)?;
+    let count = sizes >> 32;
+    if sizes as u32 as u64 != 8 * CERTIFICATE || count > 64 {
+        return Err(format!("{array:#x} is no array of certificates"));
+    }
+    let places = (0..count).map(|at| elements.wrapping_add(8 * CERTIFICATE * at));
+    places.map(|at| copied::words(frame, at)).collect()
 }
 
 fn value_of(
