@@ -19,6 +19,7 @@ use crate::sources;
 use crate::stopped;
 use crate::swaps::Rule;
 use crate::walled::{Answer, Walled, lock};
+use mullion_word_runtime::Granted;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -516,11 +517,18 @@ impl Slot {
             crate::load::number(walled);
         }
         let mut granted = Vec::new();
+        // Words in which the module leaves strings, and what they had before.
+        let mut left = Vec::new();
         for (at, given) in self.all_given(self.kind.grants) {
             let value = arguments[at];
             match given {
                 _ if value == 0 => {}
                 Given::Out(bytes) => granted.push(walled.grant(value, *bytes)?),
+                Given::OutText => {
+                    // SAFETY: the core or a module that calls has a word there, as was looked at.
+                    left.push((value, unsafe { read(value) }));
+                    granted.push(walled.grant(value, 8)?);
+                }
                 Given::OutAt(count) => {
                     let count = arguments.get(*count).copied().unwrap_or(0);
                     // SAFETY: the core or a module that calls has 32 bits there, as was looked at.
@@ -598,6 +606,20 @@ impl Slot {
         exchanged?;
         for (copy, is_known) in shown.into_iter().flatten() {
             walled.end_brigade(frame, copy, is_known)?;
+        }
+        if !left.is_empty() {
+            // No thread of the module writes there behind that.
+            Granted::end_all(granted);
+        }
+        for (word, before) in left {
+            // SAFETY: as above.
+            let text = unsafe { read(word) };
+            if text != before && text != 0 {
+                let copy = copied::name(frame, text).and_then(|text| given(frame, &text));
+                // SAFETY: as above. What is no string is not left to the core.
+                unsafe { (word as *mut u64).write(copy.as_ref().copied().unwrap_or(before)) };
+                copy?;
+            }
         }
         self.looked_at(frame, result)
     }

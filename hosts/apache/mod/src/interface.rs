@@ -315,6 +315,8 @@ pub(crate) enum Given {
     /// The same if its loads are checked.
     Shown,
     Out(u64),
+    /// A word in which it leaves a string. The core gets a copy.
+    OutText,
     /// As many bytes as the 32 bits say that this argument points to.
     OutAt(usize),
     /// A function of another module's, which this one may call for the length of the process.
@@ -324,8 +326,11 @@ pub(crate) enum Given {
 impl Given {
     /// Whether it says what the call may use.
     fn is_root(&self) -> bool {
-        use Given::{Any, Callback, Copy, Out, OutAt, Shown};
-        !matches!(self, Any | Copy | Shown | Out(_) | OutAt(_) | Callback(_))
+        use Given::{Any, Callback, Copy, Out, OutAt, OutText, Shown};
+        !matches!(
+            self,
+            Any | Copy | Shown | Out(_) | OutText | OutAt(_) | Callback(_)
+        )
     }
 
     /// The root that an argument gives the call, if it is not null.
@@ -346,6 +351,7 @@ impl Given {
             | Given::Copy
             | Given::Shown
             | Given::Out(_)
+            | Given::OutText
             | Given::OutAt(_)
             | Given::Callback(_) => Root::None,
         }
@@ -354,7 +360,7 @@ impl Given {
     /// What is done for it, besides that it may say what the call may use.
     fn care(&self) -> Care {
         match self {
-            Given::Out(_) | Given::OutAt(_) | Given::Callback(_) => Care::Granted,
+            Given::Out(_) | Given::OutText | Given::OutAt(_) | Given::Callback(_) => Care::Granted,
             Given::Copy => Care::Copied,
             Given::Brigade => Care::Shown,
             Given::Command => Care::OfFrame,
@@ -450,6 +456,7 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 "\"" => Given::Shown,
                 word if word.starts_with('>') => Given::Out(8),
                 word if word.starts_with('&') => Given::Callback(&word[1..]),
+                "w\"" => Given::OutText,
                 word => match word.strip_prefix('w') {
                     Some(at) if at.starts_with('@') => {
                         Given::OutAt(at[1..].parse().unwrap_or(slots::WIDE))
@@ -574,6 +581,13 @@ pub(crate) fn param(word: &str) -> Param {
     }
     if word.trim_end_matches('?') == "<a" {
         return Param::Address { null };
+    }
+    if word == "w\"" {
+        return Param::Out {
+            bytes: 8,
+            null: false,
+            here: false,
+        };
     }
     if word == "w'" {
         return Param::Moved;
