@@ -89,6 +89,7 @@ places! {
     C_INPUT_FILTERS = "conn_rec.input_filters", 104;
     C_OUTPUT_FILTERS = "conn_rec.output_filters", 112;
     C_SBH = "conn_rec.sbh", 120;
+    C_CS = "conn_rec.cs", 136;
     C_ABORTED = "conn_rec.aborted", 156;
     C_KEEPALIVE = "conn_rec.keepalive", 160;
     S_PROCESS = "server_rec.process", 0;

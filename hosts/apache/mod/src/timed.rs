@@ -19,6 +19,8 @@ struct Timer {
 thread_local! {
     /// The request for which a timer's function runs.
     static RINGS: Cell<u64> = const { Cell::new(0) };
+    /// The lock of that request.
+    static LOCKED: Cell<u64> = const { Cell::new(0) };
     /// The request that ends when that function has returned. Its frame has the request until then.
     static ENDS: Cell<u64> = const { Cell::new(0) };
 }
@@ -30,10 +32,72 @@ fn take(number: u64) -> Option<Timer> {
     lock(&TIMERS).as_mut()?.1.remove(&number)
 }
 
-extern "C" fn ring(number: u64) {
-    let Some(timer) = take(number) else {
-        return;
+/// What a timer finds when its time has come.
+enum Found {
+    /// A request that waits for it, with its lock, which this thread has by now.
+    Waits(Timer, u64),
+    /// The request's own thread works on it.
+    IsBusy,
+    /// The request has ended, or nobody waits for the timer any more.
+    Nothing,
+}
+
+/// A request goes no further than its timers while they are looked at: the cleanup that forgets them waits.
+fn find(number: u64) -> Found {
+    let mut timers = lock(&TIMERS);
+    let Some((_, timers)) = timers.as_mut() else {
+        return Found::Nothing;
     };
+    let Some(timer) = timers.get(&number) else {
+        return Found::Nothing;
+    };
+    // SAFETY: the request lives, or its cleanup would have taken the timer. No module writes these words.
+    let (mutex, is_suspended) = unsafe {
+        let main = |r: &u64| Some(read(r + layout::R_MAIN)).filter(|main| *main != 0);
+        let mut wholes = std::iter::successors(Some(timer.request), main).take(CHAIN);
+        let mutex = wholes.find_map(|r| Some(read(r + layout::R_INVOKE_MTX)).filter(|at| *at != 0));
+        let Some(mutex) = mutex.filter(|mutex| apr::apr_thread_mutex_trylock(*mutex) == 0) else {
+            return Found::IsBusy;
+        };
+        let state = read(read(timer.request + layout::R_CONNECTION) + layout::C_CS);
+        (
+            mutex,
+            state != 0 && (state as *const u32).read() == SUSPENDED,
+        )
+    };
+    match timers.remove(&number).filter(|_| is_suspended) {
+        Some(timer) => Found::Waits(timer, mutex),
+        None => {
+            // SAFETY: this thread has just locked it.
+            unsafe { apr::apr_thread_mutex_unlock(mutex) };
+            Found::Nothing
+        }
+    }
+}
+
+/// So many requests a part of one is within.
+const CHAIN: usize = 32;
+/// `CONN_STATE_SUSPENDED`, which httpd sets before it gives back the request's lock.
+const SUSPENDED: u32 = 4;
+/// Microseconds until it is looked again whether a request is free.
+const AGAIN: u64 = 5_000;
+
+/// Whether this thread has a request's lock for a timer's function, which need not take it.
+pub(crate) fn has_locked(mutex: u64) -> bool {
+    LOCKED.get() == mutex && mutex != 0
+}
+
+extern "C" fn ring(number: u64) {
+    let (timer, mutex) = match find(number) {
+        Found::Waits(timer, mutex) => (timer, mutex),
+        Found::IsBusy => {
+            set(AGAIN, number);
+            return;
+        }
+        Found::Nothing => return,
+    };
+    let request = timer.request;
+    let locked = LOCKED.replace(mutex);
     let before = (RINGS.replace(timer.request), ENDS.replace(0));
     // SAFETY: it stands for a function of the module's, and stays. Its request lives, or there would be no timer any more.
     unsafe {
@@ -43,6 +107,15 @@ extern "C" fn ring(number: u64) {
     let ends = ENDS.get();
     RINGS.set(before.0);
     ENDS.set(before.1);
+    LOCKED.set(locked);
+    if ends != 0 {
+        // No other timer of the request begins.
+        if let Some((_, timers)) = lock(&TIMERS).as_mut() {
+            timers.retain(|_, timer| timer.request != request);
+        }
+    }
+    // SAFETY: this thread has locked it, and its request has not ended.
+    unsafe { apr::apr_thread_mutex_unlock(mutex) };
     if ends != 0
         && let Some(real) = apr::symbol(AFTER)
     {
@@ -52,28 +125,25 @@ extern "C" fn ring(number: u64) {
     }
 }
 
+/// The server calls [`ring`] in so many microseconds.
+fn set(time: u64, number: u64) -> i32 {
+    let Some(real) = apr::symbol("ap_mpm_register_timed_callback") else {
+        return libc::ENOSYS;
+    };
+    // SAFETY: it is httpd's function, which passes on the number.
+    let real: extern "C" fn(u64, usize, u64) -> i32 = unsafe { std::mem::transmute(real) };
+    real(time, ring as *const () as usize, number)
+}
+
 const AFTER: &str = "ap_process_request_after_handler";
 
-/// The request ends here, so a timer's function alone may call it, for its own request. The call in which the request was suspended
-/// must be over: it holds the request's lock.
+/// The request ends here, so a timer's function alone may call it, for its own request, which waits.
 pub(crate) extern "C" fn ap_process_request_after_handler(r: u64) -> u64 {
     mediate(|frame| {
         if r == 0 || RINGS.get() != r || !frame.has_request(r) {
             return Err(format!(
                 "ap_process_request_after_handler: {r:#x} is not the request of this timer"
             ));
-        }
-        // SAFETY: the timer's request lives, and has its lock as long as it does.
-        let is_free = unsafe {
-            let mutex = read(r + layout::R_INVOKE_MTX);
-            mutex != 0
-                && apr::apr_thread_mutex_trylock(mutex) == 0
-                && apr::apr_thread_mutex_unlock(mutex) == 0
-        };
-        if !is_free {
-            return Err(
-                "ap_process_request_after_handler: a call works with the request".to_owned(),
-            );
         }
         // Once: it goes when the function has returned.
         RINGS.set(0);
@@ -99,8 +169,6 @@ pub(crate) extern "C" fn ap_mpm_register_timed_callback(
         if !frame.walled.is_gate(function) {
             return Err(format!("{function:#x} is no function of the module"));
         }
-        let real =
-            apr::symbol("ap_mpm_register_timed_callback").ok_or("the server does not have it")?;
         let timer = Timer {
             function: back::stand_in(frame, kind("timed"), function)?,
             data,
@@ -118,8 +186,7 @@ pub(crate) extern "C" fn ap_mpm_register_timed_callback(
             let pool = read(request + layout::R_POOL);
             let cleanup = forget as *const () as usize;
             apr::apr_pool_cleanup_register(pool, number, cleanup, cleanup);
-            let real: extern "C" fn(u64, usize, u64) -> i32 = std::mem::transmute(real);
-            Ok(real(time, ring as *const () as usize, number) as u32 as u64)
         }
+        Ok(set(time, number) as u32 as u64)
     })
 }
