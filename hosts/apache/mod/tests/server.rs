@@ -18,6 +18,8 @@ mod headers;
 mod holes;
 #[path = "server/learn.rs"]
 mod learn;
+#[path = "server/left.rs"]
+mod left;
 #[path = "server/reading.rs"]
 mod reading;
 #[path = "server/rows.rs"]
@@ -30,6 +32,8 @@ mod same;
 mod sweep;
 #[path = "server/taken.rs"]
 mod taken;
+#[path = "server/written.rs"]
+mod written;
 
 use mullion_apache::{Maker, Module, Outcome, Protection, complete, modules, tool};
 use mullion_fetch::{Lock, fetch};
@@ -62,7 +66,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 22] = [
+    let tests: [(&str, Test); 24] = [
         ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
         (
@@ -89,6 +93,8 @@ fn main() -> ExitCode {
             holes::holes(place, 40);
             holes::without_the_wall(place);
         }),
+        ("left", left::what_is_left_does_no_harm),
+        ("written", written::files_are_written_where_the_policy_says),
         ("threads", |place| {
             attacks::what_another_thread_works_with_is_not_ended_nor_used(place);
             taken::the_distance_of_a_field_is_looked_at_and_used_once(place);
@@ -511,7 +517,11 @@ fn names_of_others_are_not_taken(place: &Place) {
         });
         assert_eq!(page(), 200, "{name}: {}", server.log());
     }
-    for name in ["NAME_OF_FILTER", "NAME_OF_INPUT_FILTER"] {
+    for name in [
+        "NAME_OF_FILTER",
+        "NAME_OF_INPUT_FILTER",
+        "NAME_OF_ABSENT_FILTER",
+    ] {
         let (status, log) = Server::ends(place, &format!("Define {name}\n{lines}"));
         assert!(!status.success(), "{name}: {log}");
         assert!(

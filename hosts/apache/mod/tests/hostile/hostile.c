@@ -88,6 +88,8 @@ static int hostile(request_rec *r)
         return slots(r, what);
     if (!strncmp(what, "lasting-", 8))
         return lasting(r, what);
+    if (!strncmp(what, "left-", 5))
+        return left(r, what);
     if (!strcmp(what, "next")) {
         at_next = 1;
         return OK;
@@ -186,6 +188,8 @@ static int hostile(request_rec *r)
         if (endings(r, what))
             return OK;
     }
+    if (!strncmp(what, "written-", 8) && written(r, what))
+        return OK;
     passed(r, what);
     crossed(r, what);
     reads(r, what);
@@ -248,6 +252,7 @@ static int configured(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary, ser
 {
     ap_global_mutex_create(&lock_of_processes, NULL, "hostile", NULL, s, p, 0);
     names(p, s);
+    written_first(temporary);
     /* When the configuration is read for good. */
     if (ap_exists_config_define("HOSTILE") && ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_CREATE_PRE_CONFIG)
         *(volatile int *)16 = 1;
@@ -258,6 +263,7 @@ static void hooks(apr_pool_t *p)
 {
     records();
     ending_filters();
+    left_hooks();
     ap_hook_create_request(create, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_log_transaction(log_it, NULL, NULL, APR_HOOK_FIRST);

@@ -23,6 +23,13 @@
 #include "ap_mpm.h"
 #include <sys/socket.h>
 
+#ifdef WITHOUT_WALL
+/* A stock server has not all libraries. */
+#define LIBRARY __attribute__((weak))
+#else
+#define LIBRARY
+#endif
+
 extern char *volatile kept;
 extern volatile int depth;
 extern volatile int again;
@@ -65,6 +72,12 @@ void records(void);
 /* endings.c */
 int endings(request_rec *r, const char *what);
 void ending_filters(void);
+/* left.c */
+int left(request_rec *r, const char *what);
+void left_hooks(void);
+/* written.c */
+void written_first(apr_pool_t *p);
+int written(request_rec *r, const char *what);
 /* names.c */
 void taken_first(apr_pool_t *p);
 int taken(apr_pool_t *p, apr_pool_t *log, apr_pool_t *temporary);

@@ -3,12 +3,6 @@
 #include "apr_strmatch.h"
 
 /* Objects of libraries, as mod_ldap, mod_proxy_html and mod_proxy_fdpass have them. */
-#ifdef WITHOUT_WALL
-/* A stock server has not all of these libraries. */
-#define LIBRARY __attribute__((weak))
-#else
-#define LIBRARY
-#endif
 LIBRARY int ldap_set_option(void *, int, const void *);
 LIBRARY int ldap_get_option(void *, int, void *);
 LIBRARY int ldap_unbind_s(void *);

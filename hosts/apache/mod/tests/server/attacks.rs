@@ -13,7 +13,6 @@ const ATTACKS: &[(&str, &str)] = &[
     ("ending-folder-read", "is no folder"),
     ("ending-mapping", "is no mapped file"),
     ("ending-cleanup", "is no folder"),
-    ("ending-never", "cleanups were registered in this pool"),
     ("ending-lock", "is no lock"),
     (
         "ending-segment",
@@ -230,7 +229,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ),
     ("ldap-forged", "is no Directory of the module"),
     ("ldap-answer", "is no Found of the module"),
-    ("ldap-option", "the option 0x7005 is not for modules"),
+    ("ldap-option", "the option 0x7005 of the whole process"),
     ("ldap-read", "`request_rec.pool`"),
     ("ldap-rebind", "is no Directory of the module"),
     ("ldap-search", "is no Directory of the module"),
