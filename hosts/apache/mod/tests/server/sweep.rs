@@ -169,8 +169,9 @@ pub(crate) fn wrong_arguments_end_no_server(place: &Place) {
     let policy = folder.join("sweep.toml");
     let all: Vec<String> = groups.map(|group| format!("\"@{group}\"")).collect();
     let text = format!(
-        "allow = [{}]\n[limits]\ntime = \"5 s\"\nmemory = \"64 MiB\"\n",
-        all.join(", ")
+        "allow = [{}]\n[limits]\ntime = \"5 s\"\nmemory = \"64 MiB\"\n[list]\nwrites = [\"{}\"]\n",
+        all.join(", "),
+        folder.display()
     );
     fs::write(&policy, text).expect("written");
     let lines = format!(
