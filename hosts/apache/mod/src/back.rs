@@ -612,11 +612,11 @@ impl Slot {
             Granted::end_all(granted);
         }
         for (word, before) in left {
-            // SAFETY: as above.
+            // SAFETY: the core or a module that calls has this word until the call returns.
             let text = unsafe { read(word) };
             if text != before && text != 0 {
                 let copy = copied::name(frame, text).and_then(|text| given(frame, &text));
-                // SAFETY: as above. What is no string is not left to the core.
+                // SAFETY: the word is there until the call returns. The core gets no address that is no string.
                 unsafe { (word as *mut u64).write(copy.as_ref().copied().unwrap_or(before)) };
                 copy?;
             }

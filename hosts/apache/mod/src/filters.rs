@@ -222,7 +222,7 @@ pub(crate) fn leads_out(frame: &Frame, filter: u64) -> bool {
 
 /// Whether it gives what comes in, or is null. The core calls its function with five arguments.
 pub(crate) fn leads_in(frame: &Frame, filter: u64) -> bool {
-    // SAFETY: as above.
+    // SAFETY: `leads_to` has found it in a chain of the core's.
     frame.leads_to(filter) && (filter == 0 || unsafe { is_input(filter) })
 }
 
