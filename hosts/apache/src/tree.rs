@@ -88,12 +88,14 @@ fn arguments(call: &str) -> Vec<String> {
     all
 }
 
-/// The longest value that the shell variable gets: others are for systems with less.
+/// The value with the most files that the shell variable gets: others are for systems with less, or add what is no file.
 fn assigned<'t>(text: &'t str, variable: &str) -> &'t str {
     let start = format!("{variable}=\"");
     let values = text.split(start.as_str()).skip(1);
     let values = values.filter_map(|rest| rest.split('"').next());
-    values.max_by_key(|value| value.len()).unwrap_or("")
+    values
+        .max_by_key(|value| value.matches(".lo").count())
+        .unwrap_or("")
 }
 
 #[cfg(test)]
@@ -104,6 +106,7 @@ mod tests {
     fn modules_are_read_with_their_files() {
         let text = "dnl APACHE_MODULE(name, helptext)\n\
             two_objects=\"dnl\nmod_two.lo dnl\nhelp.lo dnl\n\"\n\
+            two_objects=\"$two_objects ../a_long_way_up/mod_other.la\"\n\
             APACHE_MODULE(one, a first [, with a comma], , , yes)\n\
             APACHE_MODULE(two, a second (or so), $two_objects, , most, [\n  LIBS=\"x\"\n])\n\
             APACHE_MODULE(three,\n  a third)\n";
