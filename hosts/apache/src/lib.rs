@@ -14,7 +14,7 @@ mod row;
 mod set;
 mod tree;
 
-pub use inside::{complete, reads};
+pub use inside::{add_own, complete, reads};
 pub use make::{Maker, Protection, Setup};
 pub use page::{page, policies};
 pub use row::{Outcome, Row, print};

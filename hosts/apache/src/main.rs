@@ -2,7 +2,7 @@
 //! a table.
 
 use mullion_apache::{
-    Maker, Module, Outcome, Protection, Row, Setup, complete, modules, print, tool,
+    Maker, Module, Outcome, Protection, Row, Setup, add_own, complete, modules, print, tool,
 };
 use mullion_fetch::{Lock, cache_directory, fetch};
 use std::io::{self, Write};
@@ -93,6 +93,8 @@ fn run(wanted: &Wanted) -> Result<bool, Setup> {
     let mut all = modules(&tree).map_err(|cause| Setup::Io(tree.clone(), cause))?;
     if wanted.names.is_empty() || wanted.names.iter().any(|name| name == "lua") {
         complete(&mut all, &lock)?;
+    } else {
+        add_own(&mut all);
     }
     let folder = match &wanted.folder {
         Some(folder) => folder.clone(),
