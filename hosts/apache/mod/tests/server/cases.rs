@@ -6,6 +6,8 @@
 //!   stock: mime headers                      Debian's own in both servers
 //!   needs: database                          the driver for SQLite, or the case is left out
 //!   ignore: etag                             header fields that no two servers have the same
+//!   differs: <date> <                        what stands between these two, in header fields and bodies
+//!   unordered: <tag >                        words between these two stand in any order; alone: those of a header field
 //!   backends: ajp fcgi                       servers of these protocols, at the ports {ajp} and {fcgi}
 //!   said: a word                             both error logs have it, as often
 //!   heard: a word                            a datagram begins with it, at the port {heard}
@@ -14,6 +16,7 @@
 //!   requests:
 //!   GET /page.html
 //!     Cookie: session=a                      a field; a line that begins with > is the body
+//!     If: (<{lock-token}>)                   {port}, {lock-token} and {etag} are put in: the last ones that an answer had
 //!     Digest: user:realm:word                the field that proves this password to the server
 //!   echo a text                              a line to the port {echo}
 //! ```
@@ -35,6 +38,8 @@ struct Case {
     modules: Vec<String>,
     stock: Vec<String>,
     ignore: Vec<String>,
+    differs: Vec<(String, String)>,
+    unordered: Vec<(String, String)>,
     config: String,
     requests: Vec<Request>,
 }
@@ -66,6 +71,15 @@ impl Case {
                 Some(("heard", rest)) => case.heard = Some(rest.trim().to_owned()),
                 Some(("needs", _)) => case.needs = true,
                 Some(("ignore", rest)) => case.ignore = words(rest),
+                Some((what @ ("differs" | "unordered"), rest)) => {
+                    let rest = rest.trim();
+                    let (begin, end) = rest.split_once(' ').unwrap_or((rest, ""));
+                    let list = match what {
+                        "differs" => &mut case.differs,
+                        _ => &mut case.unordered,
+                    };
+                    list.push((begin.to_owned(), end.to_owned()));
+                }
                 Some(("config", _)) => break,
                 _ => assert!(line.trim().is_empty(), "{name}: {line}"),
             }
@@ -137,12 +151,17 @@ impl Case {
         ports.push(("heard".to_owned(), port));
         let mut server = Server::start(place, &self.lines(place, walled, &ports), true);
         let (port, pid) = (server.port.to_string(), format!(">{}<", server.pid()));
-        let mut answers = Vec::new();
+        let mut answers: Vec<Answer> = Vec::new();
+        let mut last = Last::default();
         for request in self.requests.iter().chain(&self.requests) {
-            let fields: Vec<(&str, &str)> = request
+            let texts: Vec<(&str, String)> = request
                 .fields
                 .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .map(|(name, value)| (name.as_str(), last.put_in(value).replace("{port}", &port)))
+                .collect();
+            let fields: Vec<(&str, &str)> = texts
+                .iter()
+                .map(|(name, value)| (*name, value.as_str()))
                 .collect();
             let mut line = request.line.replace("{port}", &port);
             for (kind, port) in &ports {
@@ -160,6 +179,7 @@ impl Case {
             };
             let mut answer = answer
                 .unwrap_or_else(|error| panic!("{}, {line}: {error}\n{}", self.name, server.log()));
+            last.note(&answer);
             // Whether all of a body is there when its first bytes are sent is a matter of time.
             if self.ignore.iter().any(|name| name == "transfer-encoding") {
                 answer.body = whole(&answer);
@@ -170,9 +190,15 @@ impl Case {
             if self.ignore.iter().any(|name| name == "body") {
                 answer.body.clear();
             }
-            for (_, value) in &mut answer.headers {
-                *value = value.replace(&port, "PORT");
+            for (name, value) in &mut answer.headers {
+                *value = self.without_differences(value).replace(&port, "PORT");
+                if self.unordered.contains(&(name.clone(), String::new())) {
+                    let mut words: Vec<&str> = value.split(',').collect();
+                    words.sort_unstable();
+                    *value = words.join(",");
+                }
             }
+            answer.body = self.without_differences(&answer.body);
             answer.body = answer.body.replace(&port, "PORT").replace(&pid, "PID");
             answers.push(answer);
         }
@@ -189,7 +215,57 @@ impl Case {
     }
 }
 
+/// A text with something else in the place of what stands between each of the first and the second.
+fn between(text: &str, (begin, end): &(String, String), to: impl Fn(&str) -> String) -> String {
+    let mut pieces = text.split(begin.as_str());
+    let mut made = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (inside, rest) = piece.split_at(piece.find(end.as_str()).unwrap_or(piece.len()));
+        made = made + begin + &to(inside) + rest;
+    }
+    made
+}
+
+/// What the answers so far had, for the requests that come.
+#[derive(Default)]
+struct Last {
+    token: String,
+    etag: String,
+}
+
+impl Last {
+    fn note(&mut self, answer: &Answer) {
+        if let Some(token) = answer.header("lock-token") {
+            self.token = token.trim_matches(['<', '>']).to_owned();
+        }
+        if let Some(etag) = answer.header("etag") {
+            self.etag = etag.to_owned();
+        }
+    }
+
+    fn put_in(&self, text: &str) -> String {
+        let text = text.replace("{lock-token}", &self.token);
+        text.replace("{etag}", &self.etag)
+    }
+}
+
 impl Case {
+    /// A text without what no two servers have the same.
+    fn without_differences(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for ends in &self.differs {
+            text = between(&text, ends, |_| "...".to_owned());
+        }
+        for ends in self.unordered.iter().filter(|ends| !ends.1.is_empty()) {
+            text = between(&text, ends, |inside| {
+                let mut words: Vec<&str> = inside.split(' ').collect();
+                words.sort_unstable();
+                words.join(" ")
+            });
+        }
+        text
+    }
+
     /// Whether the stock server is seen to end in this way, too. A thread of its mod_watchdog may still run when its hooks go
     /// (`ap_run_watchdog_step`), if the server is one process.
     fn ends_so_without_the_wall(&self, place: &Place, how: &str) -> bool {
