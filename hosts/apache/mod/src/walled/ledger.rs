@@ -250,11 +250,12 @@ impl Walled {
     pub(crate) fn block(&self, at: u64) -> Option<(u64, u64, u64)> {
         let state = lock(&self.state);
         state.ledgers.iter().find_map(|(pool, ledger)| {
-            let mut all = ledger
-                .chunks
-                .iter()
-                .filter(|(start, bytes)| at.wrapping_sub(*start) < *bytes);
-            all.next().map(|(start, bytes)| (*pool, *start, *bytes))
+            let chunks = ledger.chunks.iter().copied();
+            let large = ledger.blocks.iter().copied();
+            let large = large.map(|(start, bytes)| (start, bytes.saturating_sub(GAP)));
+            let mut all = chunks.chain(large);
+            let found = all.find(|(start, bytes)| at.wrapping_sub(*start) < *bytes);
+            found.map(|(start, bytes)| (*pool, start, bytes))
         })
     }
 
