@@ -26,6 +26,7 @@ mod cleanups;
 mod conversions;
 mod copied;
 mod count;
+mod dav;
 mod deeds;
 mod descriptors;
 mod errors;
@@ -91,6 +92,7 @@ mod vectors;
 mod walled;
 mod warm;
 mod written;
+mod xml;
 
 use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;

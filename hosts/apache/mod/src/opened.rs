@@ -97,6 +97,20 @@ fn may_open(name: &[u8]) -> bool {
     is_fit(descriptor.as_raw_fd(), false)
 }
 
+/// A regular file that a function is about to read for a module, if the module may have it. Whatever its name leads to by then, this one
+/// is it.
+pub(crate) fn to_be_read(name: &[u8]) -> Option<OwnedFd> {
+    let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    // SAFETY: the name is ours, with a zero behind it.
+    let descriptor = unsafe { libc::open(name.as_ptr().cast(), flags) };
+    if descriptor < 0 {
+        return None;
+    }
+    // SAFETY: it was just opened, and is nobody else's.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    is_fit(descriptor.as_raw_fd(), false).then_some(descriptor)
+}
+
 /// The answer for a file that is none for modules.
 fn refused(frame: &Frame, name: &[u8]) -> u64 {
     let name = String::from_utf8_lossy(&name[..name.len() - 1]);

@@ -24,10 +24,10 @@ macro_rules! functions {
 /// Functions by the names that they stand for.
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
-        addresses, cleanups, descriptors, errors, hashes, heap, kinds, ldap, libraries, locks,
-        names, opened, own, pages, partners, patterns, pieces, pooled, pools, processes,
-        relocatable, sections, segments, shadows, sources, statements, states, streams, timed,
-        uris, varbuf, vectors, written,
+        addresses, cleanups, dav, descriptors, errors, filters, hashes, heap, kinds, ldap,
+        libraries, locks, names, opened, own, pages, partners, patterns, pieces, pooled, pools,
+        processes, relocatable, sections, segments, shadows, sources, statements, states, streams,
+        timed, uris, varbuf, vectors, written, xml,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -97,6 +97,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_rmm_addr_get, apr_rmm_offset_get;
             partners: ap_register_auth_provider, ap_register_provider, ap_lookup_provider, apr_dynamic_fn_retrieve,
                 apr_dynamic_fn_register, apr_hook_sort_register, apr_optional_hook_add, apr_optional_hook_get;
+            dav: ap_make_etag_ex;
+            xml: ap_xml_parse_input;
             varbuf: ap_varbuf_init, ap_varbuf_grow, ap_varbuf_free, ap_varbuf_strmemcat, ap_varbuf_pdup, ap_varbuf_regsub, ap_varbuf_cfg_getline;
         }
         .into()
