@@ -6,12 +6,13 @@ use crate::call::has;
 use crate::caught::caught;
 use crate::copied;
 use crate::deeds;
-use crate::frame::{Frame, Root, Roots};
+use crate::frame::{self, Frame, Root, Roots};
 use crate::interface::{Answer as Result_, Back, Given};
 use crate::layout::{self, read};
 use crate::leaving;
 use crate::object::Kind;
 use crate::own;
+use crate::partners;
 use crate::quick::Map;
 use crate::reading;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
@@ -152,14 +153,19 @@ pub(crate) fn of(walled: &'static Walled, kind: &'static Back, function: u64) ->
 
 /// Whether a function is one of ours that stands for one of this module's.
 pub(crate) fn is_of(walled: &Walled, function: u64) -> bool {
+    behind(function).is_some_and(|(whose, _)| std::ptr::eq(whose, walled))
+}
+
+/// The function of a module that one of ours stands for, and whose it is.
+pub(crate) fn behind(function: u64) -> Option<(&'static Walled, u64)> {
     static PLACES: OnceLock<Map<usize>> = OnceLock::new();
     let both =
         |place| [slots::at(&STANDS, place), slots::at(&FEW, place)].map(|at| (at as u64, place));
     let place = PLACES
         .get_or_init(|| (0..COUNT).flat_map(both).collect())
         .get(&function);
-    let slot = place.and_then(|place| SLOTS[*place].get());
-    slot.is_some_and(|slot| std::ptr::eq(slot.walled, walled))
+    let slot = place.and_then(|place| SLOTS[*place].get())?;
+    Some((slot.walled, slot.function))
 }
 
 /// The whole text behind a directive's name, which the module may take apart in its place, is a copy of the module's.
@@ -268,6 +274,12 @@ impl Slot {
             if value != 0 {
                 roots.push(given.root(value));
             }
+        }
+        // The frame of the call is not entered yet.
+        if self.kind.inherits
+            && let Some(caller) = frame::now()
+        {
+            caller.given().for_each(|root| roots.push(root));
         }
     }
 
@@ -538,6 +550,9 @@ impl Slot {
                 }
                 Given::Callback(kind) => {
                     crate::out::offer_back(walled, value as usize, crate::interface::back(kind))?;
+                }
+                Given::Within(at, kind) => {
+                    partners::offer_within(frame, value.wrapping_add(*at), kind)?;
                 }
                 _ => {}
             }

@@ -321,15 +321,17 @@ pub(crate) enum Given {
     OutAt(usize),
     /// A function of another module's, which this one may call for the length of the process.
     Callback(&'static str),
+    /// A structure of the caller's that has such a function so many bytes behind its beginning.
+    Within(u64, &'static str),
 }
 
 impl Given {
     /// Whether it says what the call may use.
     fn is_root(&self) -> bool {
-        use Given::{Any, Callback, Copy, Out, OutAt, OutText, Shown};
+        use Given::{Any, Callback, Copy, Out, OutAt, OutText, Shown, Within};
         !matches!(
             self,
-            Any | Copy | Shown | Out(_) | OutText | OutAt(_) | Callback(_)
+            Any | Copy | Shown | Out(_) | OutText | OutAt(_) | Callback(_) | Within(..)
         )
     }
 
@@ -353,14 +355,19 @@ impl Given {
             | Given::Out(_)
             | Given::OutText
             | Given::OutAt(_)
-            | Given::Callback(_) => Root::None,
+            | Given::Callback(_)
+            | Given::Within(..) => Root::None,
         }
     }
 
     /// What is done for it, besides that it may say what the call may use.
     fn care(&self) -> Care {
         match self {
-            Given::Out(_) | Given::OutText | Given::OutAt(_) | Given::Callback(_) => Care::Granted,
+            Given::Out(_)
+            | Given::OutText
+            | Given::OutAt(_)
+            | Given::Callback(_)
+            | Given::Within(..) => Care::Granted,
             Given::Copy => Care::Copied,
             Given::Brigade => Care::Shown,
             Given::Command => Care::OfFrame,
@@ -420,11 +427,18 @@ pub(crate) struct Back {
     pub(crate) is_filter: bool,
     /// The same as words: for a module that calls it, its arguments are looked at.
     words: &'static str,
+    /// Whether a call works with what its caller was given, too.
+    pub(crate) inherits: bool,
+    /// Arguments that point to the address of a structure behind the call, with its name: the caller may call its functions.
+    pub(crate) structures: Vec<(usize, &'static str)>,
     pub(crate) answer: Answer,
     pub(crate) ends: Ends,
     /// What an ended call answers; none: the text of a directive's error.
     pub(crate) error: Option<u64>,
 }
+
+/// The word of a row whose call works with what its caller was given, too.
+const INHERITS: &str = "^";
 
 fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     let lines = text.lines().map(str::trim);
@@ -441,6 +455,13 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
             let (_, all) = head.split_once(' ').unwrap_or((head, ""));
             let mut words = head.split_ascii_whitespace();
             let name = words.next().unwrap_or_default();
+            let words: Vec<&'static str> = words.collect();
+            let inherits = words.contains(&INHERITS);
+            let words = words.into_iter().filter(|word| *word != INHERITS);
+            let structures = words.clone().enumerate();
+            let structures =
+                structures.filter_map(|(at, word)| Some((at, word.strip_prefix('%')?)));
+            let structures = structures.collect();
             let given = words.map(|word| match word.trim_end_matches('?') {
                 "p" => Given::Pool,
                 "r" => Given::Request,
@@ -457,6 +478,11 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 word if word.starts_with('>') => Given::Out(8),
                 word if word.starts_with('&') => Given::Callback(&word[1..]),
                 "w\"" => Given::OutText,
+                word if word.starts_with('%') => Given::Out(8),
+                word if word.starts_with('@') => match word[1..].split_once(':') {
+                    Some((at, name)) => Given::Within(at.parse().unwrap_or(0), name),
+                    None => Given::Any,
+                },
                 word => match word.strip_prefix('w') {
                     Some(at) if at.starts_with('@') => {
                         Given::OutAt(at[1..].parse().unwrap_or(slots::WIDE))
@@ -465,7 +491,10 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                     None => Given::Any,
                 },
             });
-            let error = error.trim().parse::<i64>().ok().map(|n| n as u64);
+            let error = match error.trim() {
+                "dav" => Some(crate::dav::ended()),
+                number => number.parse::<i64>().ok().map(|n| n as u64),
+            };
             let given: Vec<Given> = given.collect();
             let has = |care: Care| given.iter().any(|given| given.care() == care);
             let is_cared_for = given.iter().any(|given| given.care() != Care::Nothing);
@@ -484,6 +513,8 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 is_seen_to: name == "register" || is_cared_for,
                 given,
                 words: all.trim(),
+                inherits,
+                structures,
                 answer: result(answer.trim()),
                 ends: match name {
                     "output_filter" => Ends::OutputFilter,
@@ -510,7 +541,14 @@ impl Back {
 
     /// What is looked at when another module calls such a function.
     pub(crate) fn params(&self) -> Vec<Param> {
-        self.words.split_ascii_whitespace().map(param).collect()
+        let words = self.words.split_ascii_whitespace();
+        let words = words.filter(|word| *word != INHERITS);
+        let params = words.map(|word| match word.as_bytes() {
+            [b'%', ..] => param("w8"),
+            [b'@', ..] => Param::Any,
+            _ => param(word),
+        });
+        params.collect()
     }
 }
 
@@ -736,6 +774,8 @@ pub(crate) fn table() -> &'static Table {
                 is_hook: name.starts_with("ap_hook_")
                     || name.starts_with("ap_register_")
                     || name.starts_with("proxy_hook_")
+                    || name.starts_with("dav_hook_")
+                    || name.starts_with("dav_register_")
                     || BEFORE_SERVING.contains(name),
             });
         }

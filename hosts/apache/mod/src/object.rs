@@ -140,10 +140,10 @@ mod tests {
             |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'!".contains(c));
         [
             "cmd", "ctx", "flush", "name", "str", "text", "null", "stopped", "ob", "lock",
-            "declined",
+            "declined", "dav",
         ]
         .contains(&word)
-            || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-', '#', '@'])
+            || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-', '#', '@', '%'])
             || word.strip_prefix("copy").is_some_and(number)
             || word.strip_prefix('w').is_some_and(number)
             || word.strip_prefix('\'').is_some_and(is_read)

@@ -22,6 +22,8 @@ struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
     Plain,
+    /// One of another module's, or of the host's, that is of a known kind.
+    Known(&'static Back),
     /// A function of buckets.
     Bucket(Of),
     /// A filter's, or its beginning.
@@ -64,6 +66,24 @@ extern "C" fn called(place: usize, arguments: &[u64; WIDE]) -> u64 {
             real,
             ..
         }) => crate::filters::call(frame, (name, *real, *begins), arguments),
+        Some(
+            slot @ Slot {
+                of: What::Known(back),
+                ..
+            },
+        ) => {
+            let mut all = *arguments;
+            let result = checked(
+                frame,
+                &slot.name,
+                &slot.params,
+                slot.answer,
+                slot.real,
+                &mut all,
+            )?;
+            crate::partners::show_structures(frame, back, arguments)?;
+            Ok(result)
+        }
         Some(slot) => checked(
             frame,
             &slot.name,
@@ -93,11 +113,19 @@ pub(crate) fn offer(walled: &'static Walled, functions: &[(usize, String, &str)]
 
 /// Lets a module call a function of another module, or of the host, that is of a known kind.
 pub(crate) fn offer_back(walled: &'static Walled, real: usize, back: &'static Back) -> Answer<()> {
-    let name = back.name.to_owned();
-    offer_all(
-        walled,
-        vec![(real, name, back.params(), back.answer, What::Plain)],
-    )
+    offer_beside(walled, real, real, back)
+}
+
+/// The same of a function that the module calls by another address.
+pub(crate) fn offer_beside(
+    walled: &'static Walled,
+    at: usize,
+    real: usize,
+    back: &'static Back,
+) -> Answer<()> {
+    let of = What::Known(back);
+    let function = (at, back.name.to_owned(), back.params(), back.answer, of);
+    offer_at(walled, vec![function], |_| real)
 }
 
 /// Lets a module call a filter's function, and its beginning or null, with filters of its own.
@@ -177,15 +205,24 @@ pub(crate) fn offer_buckets(walled: &'static Walled) -> Answer<()> {
 type Offered = (usize, String, Vec<Param>, Result_, What);
 
 fn offer_all(walled: &'static Walled, functions: Vec<Offered>) -> Answer<()> {
+    offer_at(walled, functions, |at| at)
+}
+
+/// The same of functions that are elsewhere than the module has them.
+fn offer_at(
+    walled: &'static Walled,
+    functions: Vec<Offered>,
+    real_of: impl Fn(usize) -> usize,
+) -> Answer<()> {
     let mut calls = Vec::new();
-    for (real, name, params, answer, of) in functions {
-        if real == 0 || !walled.is_new_call(real) {
+    for (at, name, params, answer, of) in functions {
+        if at == 0 || !walled.is_new_call(at) {
             continue;
         }
         let mut known = lock(&KNOWN);
         let known = known.get_or_insert_with(HashMap::new);
         let next = known.len();
-        let place = *known.entry(real).or_insert(next);
+        let place = *known.entry(at).or_insert(next);
         let slot = OUTS
             .get(place)
             .ok_or("there are no more functions to stand for the host's")?;
@@ -194,10 +231,10 @@ fn offer_all(walled: &'static Walled, functions: Vec<Offered>) -> Answer<()> {
             name: name.clone(),
             params,
             answer,
-            real,
+            real: real_of(at),
             of,
         });
-        calls.push((real, name, slots::at(&STANDS, place), policy));
+        calls.push((at, name, slots::at(&STANDS, place), policy));
     }
     if !calls.is_empty() {
         // SAFETY: the functions are ours, and stay.

@@ -13,6 +13,8 @@ pub(crate) enum Of {
     Locks,
     /// In small letters: httpd looks at names of filters without regard to case.
     Filters,
+    /// Groups of providers.
+    Groups,
 }
 
 struct Owners {
@@ -36,6 +38,7 @@ fn owners() -> &'static Owners {
                 Some("providers") => Of::Providers,
                 Some("locks") => Of::Locks,
                 Some("filters") => Of::Filters,
+                Some("groups") => Of::Groups,
                 _ => continue,
             };
             let module = words.next().unwrap_or_default();
@@ -59,6 +62,12 @@ pub(crate) fn of(of: Of, name: &str) -> Option<&'static str> {
         let found = beginnings.find(|(kind, begins, _)| *kind == of && name.starts_with(begins));
         found.map(|(_, _, module)| *module)
     })
+}
+
+/// Whether a module works with modules that have a wall only if it has one itself: a group of providers is its own.
+pub(crate) fn is_with_walled_alone(module: &str) -> bool {
+    let mut all = owners().whole.iter();
+    all.any(|((of, _), owner)| *of == Of::Groups && *owner == module)
 }
 
 /// Whether a module may offer something by a name: the name is its own, or nobody's in particular.

@@ -55,6 +55,11 @@ impl Walled {
         self.knows(object, kind) || self.shares(object, kind)
     }
 
+    /// The partner that a function is of.
+    fn partner_of(&'static self, gate: u64) -> Option<&'static Walled> {
+        self.shared().find(|other| other.is_gate(gate))
+    }
+
     /// Lets the module write a partner's block, as long as the block's pool lives.
     pub(crate) fn demand_shared(&'static self, at: u64) -> bool {
         match self.shared().find_map(|other| other.block(at)) {
@@ -82,7 +87,11 @@ pub(crate) fn data(name: &str) -> Option<usize> {
 fn find(asker: &Walled, name: &str, back: &'static Back) -> Answer<usize> {
     // A module cannot take the place of one without a wall by a function of the same name.
     if let Some(plain) = apr::symbol(name) {
-        return Ok(plain);
+        let whose = owners::of_export(name).filter(|whose| owners::is_with_walled_alone(whose));
+        return match whose {
+            Some(whose) => Err(lacks_wall(whose)),
+            None => Ok(plain),
+        };
     }
     if let Some(other) = owner(name).filter(|other| !std::ptr::eq(*other, asker))
         && let Some(gate) = other.domain.function(name)
@@ -103,7 +112,55 @@ pub(crate) fn cross(frame: &Frame, name: &'static str, mut arguments: [u64; WIDE
     if name == "ap_proxy_release_connection" {
         frame.walled.release(released);
     }
+    show_structures(frame, back, &arguments)?;
     Ok(result)
+}
+
+/// The functions of structures whose addresses a call has put where its arguments point to. The caller may call those of its partners
+/// by the addresses that it finds there.
+pub(crate) fn show_structures(frame: &Frame, back: &Back, arguments: &[u64; WIDE]) -> Answer<()> {
+    for (at, name) in &back.structures {
+        let place = arguments.get(*at).copied().unwrap_or(0);
+        let [structure] = match place {
+            0 => [0],
+            place => copied::words(frame, place)?,
+        };
+        if structure == 0 {
+            continue;
+        }
+        let words = shapes().get(name).ok_or("a structure that is not known")?;
+        for (at, word) in words
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| is_function(word))
+        {
+            offer_within(frame, structure.wrapping_add(8 * at as u64), word)?;
+        }
+    }
+    Ok(())
+}
+
+/// The newest call's module may call the function of a partner that it finds at an address.
+pub(crate) fn offer_within(frame: &Frame, at: u64, name: &str) -> Answer<()> {
+    let [function] = copied::words(frame, at)?;
+    let Some(partner) = frame.walled.partner_of(function) else {
+        return Ok(());
+    };
+    let stand_in = back::of(partner, kind(name), function)?;
+    out::offer_beside(
+        frame.walled,
+        function as usize,
+        stand_in as usize,
+        kind(name),
+    )
+}
+
+/// The refusal of a module that calls others by addresses which it finds in their structures. Without a wall, it would call such a
+/// module's functions beside the wall.
+fn lacks_wall(whose: &str) -> String {
+    format!(
+        "{whose} works with modules that have a wall if it has one itself: load it by MullionLoadModule, too"
+    )
 }
 
 /// The words of each group's structure.
@@ -161,8 +218,19 @@ fn provider_of(names: [u64; 3]) -> Answer<u64> {
 /// Copies of providers that were registered: where each is, and whose.
 static PROVIDED: Mutex<Vec<(u64, &'static Walled)>> = Mutex::new(Vec::new());
 
-/// A copy of a structure of functions in which functions of ours stand for the module's. It stays, as others keep its address.
-fn copy(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<u64> {
+/// Whether a word of a structure is a function, and no number, structure or null.
+fn is_function(word: &str) -> bool {
+    !matches!(word.as_bytes(), [b'.' | b'0' | b'*', ..])
+}
+
+/// A copy of a structure of functions in which functions of ours stand for the module's. It stays, as others keep its address. Partners
+/// whose functions are in it are noted.
+fn copy(
+    frame: &Frame,
+    provider: u64,
+    words: &[&'static str],
+    partners: &mut Vec<&'static Walled>,
+) -> Answer<u64> {
     let mut copy = vec![0u64; words.len() + 1];
     // SAFETY: there is room for so many words, and one more.
     unsafe { copied::into(frame, provider, copy.as_mut_ptr().cast(), 8 * words.len()) }?;
@@ -170,34 +238,64 @@ fn copy(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<u64> {
         let value = *slot;
         *slot = match *word {
             "." => value,
-            word => match (word.strip_prefix('>'), value) {
-                (Some(_), 0) => 0,
-                (Some(inner), value) => {
-                    let inner = shapes().get(inner).ok_or("a structure that is not known")?;
-                    self::copy(frame, value, inner)?
+            "0" if value != 0 => return Err("a structure that is not known".to_owned()),
+            "0" => 0,
+            word if word.starts_with('*') => match value {
+                0 => 0,
+                value => {
+                    let inner = shapes().get(word).ok_or("a structure that is not known")?;
+                    self::copy(frame, value, inner, partners)?
                 }
-                (None, value) => back::stand_in(frame, kind(word), value)?,
+            },
+            word => match frame.walled.partner_of(value) {
+                // A module has another one register what it offers.
+                Some(partner) if !frame.walled.is_gate(value) => {
+                    partners.push(partner);
+                    back::of(partner, kind(word), value)?
+                }
+                _ => back::stand_in(frame, kind(word), value)?,
             },
         };
     }
     Ok(Box::leak(copy.into_boxed_slice()).as_ptr() as u64)
 }
 
-/// The functions of a structure become callable for a module.
+/// The functions of a structure become callable for a module. If it finds them in structures of a partner's, it may call them as they
+/// are there.
 fn offer(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<()> {
-    for (at, word) in words.iter().enumerate().filter(|(_, word)| **word != ".") {
+    let walled = frame.walled;
+    for (at, word) in words.iter().enumerate() {
         // SAFETY: the core or `copy` has this structure, of this group.
         let value = unsafe { read(provider + 8 * at as u64) };
-        match word.strip_prefix('>') {
-            Some(_) if value == 0 => {}
-            Some(inner) => {
-                let inner = shapes().get(inner).ok_or("a structure that is not known")?;
-                offer(frame, value, inner)?;
-            }
-            None => out::offer_back(frame.walled, value as usize, kind(word))?,
+        if value != 0 && word.starts_with('*') {
+            let inner = shapes().get(word).ok_or("a structure that is not known")?;
+            offer(frame, value, inner)?;
+        }
+        if !is_function(word) {
+            continue;
+        }
+        out::offer_back(walled, value as usize, kind(word))?;
+        if let Some((whose, own)) = back::behind(value)
+            && walled.shared().any(|partner| std::ptr::eq(partner, whose))
+        {
+            out::offer_beside(walled, own as usize, value as usize, kind(word))?;
         }
     }
     Ok(())
+}
+
+/// A group whose structures lead from one to the other is for modules with a wall alone.
+fn may_use_group(frame: &Frame, group: &[u8]) -> Answer<()> {
+    let group = std::str::from_utf8(group).ok();
+    let owner = group.and_then(|group| owners::of(owners::Of::Groups, group));
+    let has_wall = |owner: &str| {
+        let mut all = load::all().into_iter();
+        all.any(|other| other.name == owner && other.is_in_use.load(Ordering::Relaxed))
+    };
+    match owner {
+        Some(owner) if owner != frame.walled.name && !has_wall(owner) => Err(lacks_wall(owner)),
+        _ => Ok(()),
+    }
 }
 
 /// A provider's structure: the core and other modules get a copy with functions of ours.
@@ -211,6 +309,7 @@ fn register(name: &'static str, arguments: [u64; 6]) -> u64 {
             let group = String::from_utf8_lossy(group_text);
             format!("{name}: providers of the group {group} are not known")
         })?;
+        may_use_group(frame, group_text).map_err(|what| format!("{name}: {what}"))?;
         let own_name = copied::name(frame, own_name)?;
         let version = copied::name(frame, version)?;
         let at = |text: &[u8]| text.as_ptr() as u64;
@@ -219,7 +318,13 @@ fn register(name: &'static str, arguments: [u64; 6]) -> u64 {
             *known == before && std::ptr::eq(*whose, frame.walled)
         };
         let whole = [group_text, b":", &own_name[..own_name.len() - 1]].concat();
-        let is_free = owners::may_offer(&frame.walled.name, owners::Of::Providers, &whole);
+        let mut partners = Vec::new();
+        let copy = copy(frame, provider, words, &mut partners)?;
+        let may_offer = |name: &str| owners::may_offer(name, owners::Of::Providers, &whole);
+        let is_free = match partners[..] {
+            [] => may_offer(&frame.walled.name),
+            _ => partners.iter().all(|partner| may_offer(&partner.name)),
+        };
         if !is_free || before != 0 && !lock(&PROVIDED).iter().any(is_own) {
             return Err(taken(name, [&group, &own_name, &version]));
         }
@@ -233,7 +338,6 @@ fn register(name: &'static str, arguments: [u64; 6]) -> u64 {
                 pools::lasting_copy(&version)?,
             ]
         };
-        let copy = copy(frame, provider, words)?;
         lock(&PROVIDED).push((copy, frame.walled));
         let real = apr::symbol(name).ok_or("the server does not have it")?;
         // SAFETY: it is httpd's function.
@@ -276,8 +380,19 @@ pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64)
         ];
         let at = |text: &[u8]| text.as_ptr() as u64;
         let provider = provider_of([at(&group), at(&name), at(&version)])?;
+        let group = &group[..group.len() - 1];
+        may_use_group(frame, group).map_err(|what| format!("ap_lookup_provider: {what}"))?;
+        let is_together = std::str::from_utf8(group)
+            .is_ok_and(|group| owners::of(owners::Of::Groups, group).is_some());
+        let is_walled = || lock(&PROVIDED).iter().any(|(known, _)| *known == provider);
+        if is_together && provider != 0 && !is_walled() {
+            let group = String::from_utf8_lossy(group);
+            return Err(format!(
+                "ap_lookup_provider: a structure of the group {group} is of a module without a wall: load that by MullionLoadModule, too"
+            ));
+        }
         // Of another group the module may read it, and call nothing in it.
-        if let Some(words) = shape(&group[..group.len() - 1]).filter(|_| provider != 0) {
+        if let Some(words) = shape(group).filter(|_| provider != 0) {
             offer(frame, provider, words)?;
             crate::reading::show(frame, provider, 8 * words.len() as u64)?;
         }
