@@ -268,8 +268,12 @@ extern "C" fn serve(_: u64, _: u64) {
     pools::serve();
 }
 
-/// The configuration has been read: modules have said which hooks of other modules they want.
-extern "C" fn sort_hooks(_: u64, _: u64, _: u64, _: u64) -> c_int {
+/// The configuration has been read: modules have said which hooks of other modules they want. Their lists may lead nowhere, and httpd
+/// has installed its own handlers of faults since, if it has several processes.
+extern "C" fn sort_hooks(_: u64, _: u64, _: u64, server: u64) -> c_int {
+    if let Err(error) = load::host() {
+        apr::log(server, &error);
+    }
     partners::sort();
     0
 }
