@@ -28,6 +28,8 @@ mod rows;
 mod running;
 #[path = "server/same.rs"]
 mod same;
+#[path = "server/storages.rs"]
+mod storages;
 #[path = "server/sweep.rs"]
 mod sweep;
 #[path = "server/taken.rs"]
@@ -117,6 +119,7 @@ fn main() -> ExitCode {
             "plain",
             attacks::the_same_attacks_end_or_corrupt_a_stock_server,
         ),
+        ("storages", storages::storages_do_not_misuse_mod_dav),
         ("policy", what_a_policy_does_not_name_is_refused),
         ("learn", learn::a_module_that_learns_leaves_its_policy),
         ("map", learn::a_server_shows_who_may_touch_what),
@@ -172,7 +175,7 @@ impl Place {
         let tree = fetch(lock.source("apache").expect("it is listed")).expect("httpd's source");
         let mut modules = modules(&tree).expect("a tree");
         complete(&mut modules, &lock).expect("libraries of modules");
-        for name in ["hostile", "slots", "spy", "reader"] {
+        for name in ["hostile", "slots", "spy", "storage", "reader"] {
             modules.push(Module {
                 name: name.to_owned(),
                 files: own_files(name),
