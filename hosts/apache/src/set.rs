@@ -10,7 +10,7 @@ use std::process::Command;
 pub const STOCK: &str = "/usr/lib/apache2/modules";
 
 /// Modules that Debian has, and that answer as the stock ones do (hosts/apache/README.md).
-pub const WORKING: [&str; 104] = [
+pub const WORKING: [&str; 107] = [
     "access_compat",
     "actions",
     "alias",
@@ -47,6 +47,9 @@ pub const WORKING: [&str; 104] = [
     "cgi",
     "charset_lite",
     "data",
+    "dav",
+    "dav_fs",
+    "dav_lock",
     "dbd",
     "deflate",
     "dialup",
