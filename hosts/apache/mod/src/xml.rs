@@ -40,7 +40,7 @@ struct Copy {
 /// # Safety
 /// There is a structure of APR's which has so many words.
 unsafe fn word(at: u64, field: usize) -> u64 {
-    // SAFETY: by the caller.
+    // SAFETY: the caller has a structure of APR's with this word.
     unsafe { read(at + 8 * field as u64) }
 }
 
@@ -59,7 +59,7 @@ impl Copy {
         if from == 0 {
             return;
         }
-        // SAFETY: by the caller.
+        // SAFETY: the core's strings end with a zero.
         let text = unsafe { apr::text(from) };
         let to = self.place(text.len() / 8 + 1);
         for (word, bytes) in self.words[to..].iter_mut().zip(text.chunks(8)) {
@@ -79,7 +79,7 @@ impl Copy {
         while from != 0 {
             let to = self.place(TEXT);
             self.leads.push((link, to));
-            // SAFETY: by the caller.
+            // SAFETY: a piece of the core's list has its text and the next one.
             unsafe {
                 self.string(to, word(from, 0));
                 from = word(from, 1);
@@ -95,7 +95,7 @@ impl Copy {
     /// It is an element of the core's, without what it is linked to.
     unsafe fn element(&mut self, from: u64) -> usize {
         let to = self.place(ELEMENT);
-        // SAFETY: by the caller.
+        // SAFETY: an element of the core's has all these words, and its lists end with null.
         unsafe {
             self.string(to + element::NAME, word(from, element::NAME));
             self.words[to + element::SPACE] = word(from, element::SPACE);
@@ -162,7 +162,7 @@ impl Copy {
         }
         for (from, to) in all {
             for field in LINKS {
-                // SAFETY: by the caller.
+                // SAFETY: each known element is one of the core's tree, which stays as it is.
                 if let Some(other) = known.get(&unsafe { word(from, field) }) {
                     self.leads.push((to + field, *other));
                 }
@@ -180,7 +180,7 @@ impl Copy {
     unsafe fn strings(&mut self, link: usize, from: u64) {
         let to = self.place(ARRAY);
         self.leads.push((link, to));
-        // SAFETY: by the caller.
+        // SAFETY: the core's array has as many strings as it counts.
         unsafe {
             let count = (word(from, 1) >> 32) as u32 as usize;
             let elements = word(from, 3);
