@@ -193,7 +193,9 @@ impl<'b> Machine<'b> {
             files.extend(own.filter(|own| own.is_file()).map(|own| (name, own)));
         }
         if matches!(instead, Instead::Walled(..)) {
-            let first = ["recover", "later", "tree", "net", "link", "block", "live"]
+            let first = [
+                "recover", "register", "later", "tree", "net", "link", "block", "live",
+            ]
                 .map(|one| format!("insmod mullion_{one}\n"));
             script.insert_str(0, &first.concat());
         }

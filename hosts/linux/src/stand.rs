@@ -26,7 +26,7 @@ pub fn stand(maker: &Maker<'_>, module: &Module, file: &File) -> Result<String, 
 
 /// The modules for recovery, for timers and the like, for trees, for questions, for networks, their kinds and disks, and for calls of libraries, and their
 /// sources.
-pub(crate) const ORDINARY: [(&str, &str); 9] = [
+pub(crate) const ORDINARY: [(&str, &str); 10] = [
     (
         "mullion_recover",
         include_str!("../patch/mullion_recover.c"),
@@ -36,6 +36,10 @@ pub(crate) const ORDINARY: [(&str, &str); 9] = [
     ("mullion_link", include_str!("../patch/mullion_link.c")),
     ("mullion_live", include_str!("../patch/mullion_live.c")),
     ("mullion_net", include_str!("../patch/mullion_net.c")),
+    (
+        "mullion_register",
+        include_str!("../patch/mullion_register.c"),
+    ),
     (
         "mullion_streams",
         include_str!("../patch/mullion_streams.c"),

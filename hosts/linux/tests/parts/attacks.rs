@@ -33,7 +33,7 @@ fn attacks() -> Vec<Attack> {
             (None, None) => assert!(line.is_empty(), "{line}"),
         }
     }
-    assert!(all.len() > 10, "{}", all.len());
+    assert!(all.len() > 15, "{}", all.len());
     all
 }
 
@@ -58,7 +58,82 @@ fn source(attacks: &[Attack], from: &str, to: &Path) {
 }
 
 pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
+    what_is_registered_is_the_kernel_s(machine, &folder.join("registered"));
     what_a_file_system_forges_is_refused(machine, &folder.join("ext2"));
+}
+
+/// What a module changes of a structure that it has registered, behind that: the module, the file of its source, the line before or
+/// behind which it does so, and what it does.
+const REGISTERED: [(&str, &str, &str, bool, &str); 3] = [
+    // The kernel takes it out of its list.
+    (
+        "md5",
+        "/crypto/md5.c",
+        "crypto_unregister_shash(&alg);",
+        true,
+        "static long words[2];\nalg.base.cra_list.next = (void *)((char *)&panic_timeout - 8);\n\
+         alg.base.cra_list.prev = (void *)words;",
+    ),
+    // The kernel calls it when the next algorithm comes.
+    (
+        "crc_t10dif",
+        "/lib/crc-t10dif.c",
+        "crypto_register_notifier(&crc_t10dif_nb);",
+        false,
+        "static struct notifier_block forged;\nforged.notifier_call = (void *)&panic_timeout;\ncrc_t10dif_nb.next = &forged;",
+    ),
+    // The kernel writes behind the word that leads to the first algorithm's users.
+    (
+        "tea",
+        "/crypto/tea.c",
+        "crypto_unregister_algs(tea_algs, ARRAY_SIZE(tea_algs));",
+        true,
+        "static long words[2];\ntea_algs[0].cra_list.next = (void *)((char *)&panic_timeout - 8);\n\
+         tea_algs[0].cra_list.prev = (void *)words;",
+    ),
+];
+
+/// The kernel's lists go through copies of its own.
+fn what_is_registered_is_the_kernel_s(machine: &Machine<'_>, folder: &Path) {
+    let only = std::env::var("ONLY").ok();
+    for (module, file, line, before, harm) in REGISTERED {
+        if only.as_ref().is_some_and(|only| only.split(',').all(|name| name != module)) {
+            continue;
+        }
+        let folder = folder.join(module);
+        fs::create_dir_all(&folder).expect("a folder");
+        let modules = ["cryptomgr", module, "crc32_generic"];
+        let script = format!(
+            "show /proc/sys/kernel/panic\nrmmod {module}\nshow /proc/sys/kernel/panic\nshow /proc/sys/kernel/ostype\n"
+        );
+        let work = Work {
+            modules: modules.map(str::to_owned).into(),
+            script,
+            ..Work::default()
+        };
+        let changed = folder.join("changed.c");
+        let mut wild = |source: &str| {
+            source.ends_with(file).then(|| {
+                let text = fs::read_to_string(source).expect("the source");
+                assert!(text.contains(line), "{text}");
+                let all = match before {
+                    true => format!("{{ {harm}\n{line} }}"),
+                    false => format!("{line}\n{{ {harm} }}"),
+                };
+                let text = text.replacen(line, &all, 1);
+                fs::write(&changed, format!("#include <linux/panic.h>\n{text}")).expect("a file");
+                changed.clone()
+            })
+        };
+        let walled = machine.wall(&work.modules, Protection::ReadWrite, &folder, &mut wild);
+        walled.expect("modules");
+        let said = machine.boot(&work, Instead::Walled(&folder, &library()));
+        let said = said.unwrap_or_else(|error| panic!("{module}: {error}"));
+        let gone = format!("init: rmmod {module}: done");
+        expect(&said, &[&gone, "init: insmod crc32_generic: done", ": Linux", "init: ends"]);
+        let same = said.matches("init: show /proc/sys/kernel/panic: -1");
+        assert_eq!(same.count(), 2, "{module}:\n{said}");
+    }
 }
 
 fn what_a_file_system_forges_is_refused(machine: &Machine<'_>, folder: &Path) {

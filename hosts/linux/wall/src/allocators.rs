@@ -12,6 +12,7 @@ mod memory;
 use crate::journal::{self, SILENT, Thing};
 use crate::later::{self, Later};
 use crate::links::{self, Link};
+use crate::registrations::{self, Register};
 use crate::trees::{self, Tree};
 use crate::{WALL, costs, disks, packets, returns, rights};
 use memory::{Source, copies, frees, frees_of, frees_page, gives, gives_of};
@@ -54,7 +55,12 @@ impl Mediated {
     pub(crate) fn looks(&self) -> bool {
         matches!(
             self.how,
-            How::GivesPacket(_) | How::Later(_) | How::Tree(_) | How::Link(_) | How::FreesPages
+            How::GivesPacket(_)
+                | How::Later(_)
+                | How::Tree(_)
+                | How::Link(_)
+                | How::Register(_)
+                | How::FreesPages
         )
     }
 }
@@ -505,6 +511,7 @@ enum How {
     SetsAddress,
     WritesText,
     Link(Link),
+    Register(Register),
     Later(Later),
     Tree(Tree),
     GivesPages,
@@ -555,6 +562,7 @@ fn mediate(how: How, name: &'static str, real: &AtomicUsize, arguments: Argument
         How::SetsAddress => sets_address(name, real, arguments),
         How::WritesText => writes_text(name, real, arguments),
         How::Link(what) => links::mediate(name, what, arguments),
+        How::Register(what) => registrations::mediate(name, what, real, arguments),
         How::Later(what) => later::mediate(name, what, arguments),
         How::Tree(what) => trees::mediate(name, what, arguments),
         How::GivesPages => gives_pages(real, arguments),
@@ -581,6 +589,8 @@ macro_rules! mediated {
             use crate::later::Later as L;
             #[allow(unused_imports)]
             use crate::links::Link as K;
+            #[allow(unused_imports)]
+            use crate::registrations::{Register::{Add, AddAll, Remove, RemoveAll}, Type as R};
             #[allow(unused_imports)]
             use crate::trees::Tree as T;
             use std::sync::atomic::AtomicUsize;
@@ -672,8 +682,16 @@ mediated! {
     "kmem_cache_create" cache_create Takes(Cache, Result),
     "kmem_cache_create_usercopy" cache_create_usercopy Takes(Cache, Result),
     "kmem_cache_destroy" cache_destroy GivesBack(Cache, 0),
-    "register_filesystem" register_filesystem Takes(FileSystem, IfZero),
-    "unregister_filesystem" unregister_filesystem GivesBack(FileSystem, 0),
+    "register_filesystem" register_filesystem Register(Add(R::FileSystem)),
+    "unregister_filesystem" unregister_filesystem Register(Remove(R::FileSystem)),
+    "__register_nls" register_characters Register(Add(R::Characters)),
+    "unregister_nls" unregister_characters Register(Remove(R::Characters)),
+    "crypto_register_notifier" register_notifier Register(Add(R::Notifier)),
+    "crypto_unregister_notifier" unregister_notifier Register(Remove(R::Notifier)),
+    "crypto_register_scomp" register_scomp Register(Add(R::Scomp)),
+    "crypto_unregister_scomp" unregister_scomp Register(Remove(R::Scomp)),
+    "crypto_register_scomps" register_scomps Register(AddAll(R::Scomp)),
+    "crypto_unregister_scomps" unregister_scomps Register(RemoveAll(R::Scomp)),
     "mutex_lock" mutex_lock Closes(Mutex),
     "mutex_unlock" mutex_unlock GivesBack(Mutex, 0),
     "down_write" down_write Closes(Semaphore),
@@ -682,14 +700,14 @@ mediated! {
     "up_read" up_read GivesBack(Readers, 0),
     "mnt_want_write_file" want_write Takes(Mount, IfZero),
     "mnt_drop_write_file" drop_write GivesBack(Mount, 0),
-    "crypto_register_shash" register_shash Takes(Shash, IfZero),
-    "crypto_unregister_shash" unregister_shash GivesBack(Shash, 0),
-    "crypto_register_shashes" register_shashes Takes(Shashes, IfZero),
-    "crypto_unregister_shashes" unregister_shashes GivesBack(Shashes, 0),
-    "crypto_register_alg" register_alg Takes(Algorithm, IfZero),
-    "crypto_unregister_alg" unregister_alg GivesBack(Algorithm, 0),
-    "crypto_register_algs" register_algs Takes(Algorithms, IfZero),
-    "crypto_unregister_algs" unregister_algs GivesBack(Algorithms, 0),
+    "crypto_register_shash" register_shash Register(Add(R::Shash)),
+    "crypto_unregister_shash" unregister_shash Register(Remove(R::Shash)),
+    "crypto_register_shashes" register_shashes Register(AddAll(R::Shash)),
+    "crypto_unregister_shashes" unregister_shashes Register(RemoveAll(R::Shash)),
+    "crypto_register_alg" register_alg Register(Add(R::Algorithm)),
+    "crypto_unregister_alg" unregister_alg Register(Remove(R::Algorithm)),
+    "crypto_register_algs" register_algs Register(AddAll(R::Algorithm)),
+    "crypto_unregister_algs" unregister_algs Register(RemoveAll(R::Algorithm)),
     "um_set_signals" set_signals Switches,
     "mullion_pagefaults_off" pagefaults_off TurnsOff(PageFaults),
     "mullion_pagefaults_on" pagefaults_on TurnsOn(PageFaults),

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::kernel::Kernel;
-use crate::returns;
+use crate::{registrations, returns};
 use mullion_word::runtime::{Domain, Granted};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ pub(crate) enum Thing {
     Inode,
     /// A cache of objects.
     Cache,
-    /// A type of file systems, which is registered.
+    /// A type of file systems, which is registered: our copy of it.
     FileSystem,
     /// A mutex that is closed.
     Mutex,
@@ -40,11 +40,8 @@ pub(crate) enum Thing {
     Dentry,
     /// Leave to write to a mount.
     Mount,
-    /// An algorithm, or several, that are registered.
-    Shash,
-    Shashes,
-    Algorithm,
-    Algorithms,
+    /// Something else that is registered, by our copy of it, and its type.
+    Registration,
     /// A queue of work.
     Queue,
     /// Memory for each processor, of so many bytes.
@@ -90,10 +87,7 @@ impl Thing {
     fn is_registered(self) -> bool {
         match self {
             Thing::FileSystem
-            | Thing::Shash
-            | Thing::Shashes
-            | Thing::Algorithm
-            | Thing::Algorithms
+            | Thing::Registration
             | Thing::Link
             | Thing::Major => true,
             Thing::Buffer
@@ -141,7 +135,7 @@ const fn undo(thing: Thing, name: &'static str, first: &'static str) -> Undo {
     }
 }
 
-static UNDO: [Undo; 26] = [
+static UNDO: [Undo; 22] = [
     undo(Thing::Buffer, "__brelse", ""),
     // Not at once: the kernel's function that has called the module may need the lock to its end.
     undo(Thing::BufferLock, "mullion_undo_buffer_lock", ""),
@@ -158,10 +152,6 @@ static UNDO: [Undo; 26] = [
     undo(Thing::Semaphore, "", "up_write"),
     undo(Thing::Readers, "", "up_read"),
     undo(Thing::Mount, "mnt_drop_write_file", ""),
-    undo(Thing::Shash, "crypto_unregister_shash", ""),
-    undo(Thing::Shashes, "crypto_unregister_shashes", ""),
-    undo(Thing::Algorithm, "crypto_unregister_alg", ""),
-    undo(Thing::Algorithms, "crypto_unregister_algs", ""),
     undo(Thing::Queue, "destroy_workqueue", ""),
     undo(Thing::PerCpu, "free_percpu", ""),
     undo(Thing::Device, "free_netdev", ""),
@@ -383,6 +373,10 @@ fn give_back_those(domain: &Domain, is_meant: impl Fn(Thing) -> bool) -> usize {
         let Some(one) = latest else {
             return count;
         };
+        if one.thing == Thing::Registration {
+            registrations::give_back(one.what[0], one.what[1]);
+            count += 1;
+        }
         let undo = UNDO.iter().find(|undo| undo.thing == one.thing);
         if let Some(undo) = undo.filter(|undo| !undo.name.is_empty()) {
             call(undo.function.load(Ordering::Relaxed), one.what);

@@ -22,6 +22,7 @@ mod links;
 mod live;
 mod load;
 mod packets;
+mod registrations;
 mod returns;
 mod rights;
 mod signals;

@@ -3,7 +3,7 @@
 use crate::allocators::{ALL, Mediated, instead};
 use crate::rights::{Kinds, has_kinds, on_demand};
 use crate::{Wall, signals, types};
-use crate::{disks, hands, journal, later, lends, links, packets, returns, trees};
+use crate::{disks, hands, journal, later, lends, links, packets, registrations, returns, trees};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
 use mullion_word_policy::{File, Interface, LowerError, TextError};
@@ -83,6 +83,7 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     packets::settle(wall.kernel);
     disks::settle(wall.kernel);
     links::settle(wall.kernel);
+    registrations::settle(wall.kernel);
     let domain = wall.host.load_with(&module, policy, &mut resolve)?;
     hands::has_said(name, said);
     lends::has_said(name, lent);

@@ -193,6 +193,13 @@ pub(crate) fn allocated(
     }
 }
 
+/// The module may read the object at an address as long as it is.
+pub(crate) fn shows(host: Host, kernel: Kernel, domain: &Domain, address: u64) {
+    if let Some(object) = kernel.object(address) {
+        grant(host, kernel, domain, &object, false);
+    }
+}
+
 /// The object at an address is the module's to write. It goes back by itself, and not when the module is ended.
 pub(crate) fn has(host: Host, kernel: Kernel, domain: &Domain, address: u64) {
     let object = kernel.object(address);

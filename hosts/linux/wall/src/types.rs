@@ -9,7 +9,7 @@ use crate::hands::{self, Hands};
 use crate::journal::Thing;
 use crate::kernel::Object;
 use crate::lends::{self, Lends};
-use crate::{WALL, costs, disks, journal, live, packets, rights};
+use crate::{WALL, costs, disks, journal, packets, rights};
 use mullion_word::runtime::{Domain, caller, refuse};
 use mullion_word_table::Access;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,8 +60,6 @@ enum Type {
     Functions(u64),
     /// A function of the module.
     Code,
-    /// A variable of its own.
-    Own,
     /// The kernel's structure of the module.
     This,
     /// A table of characters that another one has registered.
@@ -114,10 +112,9 @@ impl Type {
             "crypto_tfm" | "fc_log" => Type::Foreign("kmalloc_", true),
             // Parts of a super block.
             "percpu_rw_semaphore" | "rcuwait" => Type::Foreign("kmalloc_2k", true),
-            "file_system_type" | "rtnl_link_ops" | "crypto_alg" | "shash_alg" | "scomp_alg"
-            | "notifier_block" => Type::Own,
+            // What the kernel has of one that the module has registered.
+            "file_system_type" => Type::Object("file_system_type"),
             "nls_table" => Type::Characters,
-            "own_nls_table" => Type::Own,
             "module" => Type::This,
             "user_namespace" => Type::Users,
             "mutex" | "rw_semaphore" => Type::Lock,
@@ -143,7 +140,8 @@ impl Type {
             "fileattr" => Type::Written(28),
             "msdos_dir_entry" | "fid" | "skb_shared_hwtstamps" => Type::Readable,
             // Their mediators look (allocators.rs). The last one is followed by nobody in this configuration.
-            "bio" | "blk_plug" | "kmem_cache" | "radix_tree_root" | "rcu_head" | "timer_list"
+            "bio" | "blk_plug" | "crypto_alg" | "shash_alg" | "scomp_alg" | "notifier_block"
+            | "rtnl_link_ops" | "kmem_cache" | "radix_tree_root" | "rcu_head" | "timer_list"
             | "work_struct" | "delayed_work" | "workqueue_struct" | "lock_class_key" => Type::Any,
             _ => return None,
         })
@@ -176,14 +174,13 @@ impl Type {
                 domain.has_data(pointer as usize, bytes) && (0..count).all(is_one)
             }
             Type::This => is_module(domain, pointer),
-            Type::Characters => is_characters(domain, pointer),
+            Type::Characters => is_characters(pointer),
             Type::Users => is_users(pointer),
             Type::Byte => rights::may_byte(domain, pointer, false),
             Type::Stored => rights::may_byte(domain, pointer, true),
             Type::Readable => rights::may(domain, pointer, false),
             Type::Code => domain.has_function(pointer as usize),
             Type::Writable => rights::may(domain, pointer, true),
-            Type::Own => domain.has_data(pointer as usize, 8),
             Type::Constructed(bytes) => rights::may_construct(domain, pointer, bytes),
             Type::Lock => {
                 let object = || WALL.get().and_then(|wall| wall.kernel.object(pointer));
@@ -280,6 +277,21 @@ pub(crate) fn is_of(domain: &Domain, of: u64) {
     modules.push((id, of));
 }
 
+/// Where it is; 0: the kernel has none.
+pub(crate) fn module(domain: &Domain) -> u64 {
+    let id = domain.id().get();
+    let modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = modules.iter().find(|(known, _)| *known == id);
+    found.map_or(0, |(_, of)| *of)
+}
+
+/// The kernel's function to which an address leads that a module has of it.
+pub(crate) fn real(address: u64) -> u64 {
+    let mut all = MEDIATORS.iter();
+    let at = all.position(|mediator| *mediator as usize as u64 == address);
+    at.map_or(address, |at| PLACES[at].real.load(Ordering::Relaxed) as u64)
+}
+
 /// Whether it is that.
 pub(crate) fn is_module(domain: &Domain, pointer: u64) -> bool {
     let modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -319,14 +331,14 @@ pub(crate) fn may_call(domain: &Domain, function: u64) -> bool {
     domain.has_function(function as usize) || tables.any(|(_, all)| all.contains(&function))
 }
 
-/// A table of another walled module, or one of the kernel's own.
-fn is_characters(domain: &Domain, pointer: u64) -> bool {
+/// A table of characters that is registered, or the kernel's own one. One of a module without a wall is a part of its data.
+fn is_characters(pointer: u64) -> bool {
     let object = WALL.get().and_then(|wall| wall.kernel.object(pointer));
-    let is_one = |kind: &str| kind.starts_with("variable.") || kind.starts_with("data.nls_");
-    !domain.has_data(pointer as usize, 8)
-        && object
-            .or_else(|| live::data(pointer))
-            .is_some_and(|one| is_one(&one.kind))
+    let is_one = |object: Object| {
+        let is_kind = matches!(&*object.kind, "nls_table" | "variable.default_table");
+        is_kind && object.start == pointer
+    };
+    object.is_some_and(is_one)
 }
 
 /// Whether a cache has inodes, by how its name ends: that of one file system does not begin with the module's name. Parts that journals have of

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What modules behind Mullion's word wall register: an ordinary module, and no part of the patch.
+ *
+ * The kernel never has a structure that lies in memory which a module may write. For each that is registered it has one of
+ * ours, in a cache of its type. Ours begins as zeros. It gets numbers, names that are copied, and functions that are the
+ * module's own. Nothing else of the module's structure comes through: no list, no count, no other pointer.
+ *
+ * The library calls the kernel's function for that, and names it: some of them lie in modules that need not be there.
+ * User-Mode Linux has one processor and no preemption, and nothing here is called by an interrupt.
+ */
+
+#include <crypto/internal/hash.h>
+#include <crypto/internal/scompress.h>
+#include <linux/crypto.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/nls.h>
+#include <linux/notifier.h>
+#include <linux/slab.h>
+
+/* `registrations.rs` has the same numbers. */
+enum type { FILE_SYSTEM, CHARACTERS, ALGORITHM, SHASH, SCOMP, NOTIFIER, TYPES };
+
+/* What the library and this module tell each other. */
+struct mullion_registrations {
+	/* Where ours is of a module's structure; 0: it is not what it has to be. The kernel does not have it yet. */
+	unsigned long (*copy)(unsigned long domain, int type, unsigned long own);
+	/* The kernel has it, or has it no longer. */
+	void (*is_in)(unsigned long copy, int is);
+	/* Where ours is of one that the kernel has; 0: there is none. */
+	unsigned long (*find)(unsigned long domain, int type, unsigned long own);
+	unsigned long (*bytes)(int type);
+	/* Of the library: the module in whose data so many bytes lie, or 0. */
+	unsigned long (*owner)(unsigned long address, unsigned long bytes);
+	int (*is_function)(unsigned long domain, unsigned long address);
+	/* What the kernel has where a table of a module says so: a function with arguments that are looked at has another address there. */
+	unsigned long (*real)(unsigned long address);
+	/* The kernel's structure of a module. */
+	struct module *(*module)(unsigned long domain);
+};
+
+extern struct mullion_registrations mullion_registrations;
+
+/* It stays: the kernel may still look at it when the module is gone, as at a file system that is mounted. */
+struct registered {
+	struct list_head all;
+	unsigned long domain;
+	enum type type;
+	unsigned long own;
+	bool is_in;
+	void *copy;
+	char names[2][64];
+	notifier_fn_t notifies;
+};
+
+/* What there is of a type. */
+struct kind {
+	const char *name;
+	unsigned int bytes;
+	bool (*copies)(struct registered *one);
+	struct kmem_cache *cache;
+};
+
+static LIST_HEAD(all);
+
+/* Numbers alone: a pointer does not compile. */
+#define TAKES(name) do { \
+	BUILD_BUG_ON(__builtin_classify_type(own->name) != __builtin_classify_type(0)); \
+	to->name = own->name; \
+} while (0)
+
+/* A function of the module, or none. */
+#define CALLS(name) do { \
+	if (own->name && !mullion_registrations.is_function(one->domain, (unsigned long)own->name)) \
+		return false; \
+	to->name = own->name; \
+} while (0)
+
+/* The kernel calls it without a look. */
+#define MUST_CALL(name) do { \
+	CALLS(name); \
+	if (!own->name) \
+		return false; \
+} while (0)
+
+static bool is_own(struct registered *one, const void *what, unsigned long bytes)
+{
+	return mullion_registrations.owner((unsigned long)what, bytes) == one->domain;
+}
+
+/* A short text of the module's. */
+static const char *name(struct registered *one, int which, const char *text)
+{
+	int at;
+
+	for (at = 0; at < sizeof(one->names[0]); at++) {
+		if (!is_own(one, text + at, 1))
+			return NULL;
+		one->names[which][at] = text[at];
+		if (!text[at])
+			return one->names[which];
+	}
+	return NULL;
+}
+
+static bool copies_file_system(struct registered *one)
+{
+	const struct file_system_type *own = (void *)one->own;
+	struct file_system_type *to = one->copy;
+	unsigned long end = mullion_registrations.real((unsigned long)own->kill_sb);
+
+	to->name = name(one, 0, own->name);
+	TAKES(fs_flags);
+	CALLS(init_fs_context);
+	CALLS(mount);
+	if (end == (unsigned long)kill_block_super)
+		to->kill_sb = kill_block_super;
+	else
+		MUST_CALL(kill_sb);
+	to->owner = mullion_registrations.module(one->domain);
+	/* `parameters` are for the module's own parser. */
+	return to->name && (to->mount || to->init_fs_context);
+}
+
+/* As many bytes users of a table read. */
+#define LETTERS 256
+
+static bool copies_characters(struct registered *one)
+{
+	const struct nls_table *own = (void *)one->own;
+	struct nls_table *to = one->copy;
+
+	to->charset = name(one, 0, own->charset);
+	if (own->alias)
+		to->alias = name(one, 1, own->alias);
+	MUST_CALL(uni2char);
+	MUST_CALL(char2uni);
+	to->charset2lower = own->charset2lower;
+	to->charset2upper = own->charset2upper;
+	return to->charset && (to->alias || !own->alias) && is_own(one, own->charset2lower, LETTERS) &&
+	       is_own(one, own->charset2upper, LETTERS);
+}
+
+/* The others say what lies around the structure. */
+#define FLAGS (CRYPTO_ALG_NEED_FALLBACK | CRYPTO_ALG_OPTIONAL_KEY | CRYPTO_ALG_INTERNAL | CRYPTO_ALG_KERN_DRIVER_ONLY | \
+	       CRYPTO_ALG_ALLOCATES_MEMORY)
+
+static bool copies_base(struct registered *one, const struct crypto_alg *own, struct crypto_alg *to)
+{
+	to->cra_flags = own->cra_flags & FLAGS;
+	TAKES(cra_blocksize);
+	TAKES(cra_ctxsize);
+	TAKES(cra_alignmask);
+	TAKES(cra_priority);
+	strscpy(to->cra_name, own->cra_name, sizeof(to->cra_name));
+	strscpy(to->cra_driver_name, own->cra_driver_name, sizeof(to->cra_driver_name));
+	CALLS(cra_init);
+	CALLS(cra_exit);
+	CALLS(cra_destroy);
+	to->cra_module = mullion_registrations.module(one->domain);
+	return true;
+}
+
+static bool copies_algorithm(struct registered *one)
+{
+	const struct crypto_alg *own = (void *)one->own;
+	struct crypto_alg *to = one->copy;
+	u32 type = own->cra_flags & CRYPTO_ALG_TYPE_MASK;
+
+	if (!copies_base(one, own, to))
+		return false;
+	to->cra_flags |= type;
+	switch (type) {
+	case CRYPTO_ALG_TYPE_CIPHER:
+		TAKES(cra_cipher.cia_min_keysize);
+		TAKES(cra_cipher.cia_max_keysize);
+		MUST_CALL(cra_cipher.cia_setkey);
+		MUST_CALL(cra_cipher.cia_encrypt);
+		MUST_CALL(cra_cipher.cia_decrypt);
+		return true;
+	case CRYPTO_ALG_TYPE_COMPRESS:
+		MUST_CALL(cra_compress.coa_compress);
+		MUST_CALL(cra_compress.coa_decompress);
+		return true;
+	}
+	return false;
+}
+
+static bool copies_shash(struct registered *one)
+{
+	const struct shash_alg *own = (void *)one->own;
+	struct shash_alg *to = one->copy;
+
+	MUST_CALL(init);
+	MUST_CALL(update);
+	MUST_CALL(final);
+	CALLS(finup);
+	CALLS(digest);
+	CALLS(export);
+	CALLS(import);
+	CALLS(setkey);
+	CALLS(init_tfm);
+	CALLS(exit_tfm);
+	TAKES(descsize);
+	TAKES(digestsize);
+	TAKES(statesize);
+	return copies_base(one, &own->base, &to->base);
+}
+
+static bool copies_scomp(struct registered *one)
+{
+	const struct scomp_alg *own = (void *)one->own;
+	struct scomp_alg *to = one->copy;
+
+	MUST_CALL(alloc_ctx);
+	MUST_CALL(free_ctx);
+	MUST_CALL(compress);
+	MUST_CALL(decompress);
+	return copies_base(one, &own->base, &to->base);
+}
+
+/* The module's function gets the module's structure. */
+static int notifies(struct notifier_block *block, unsigned long what, void *data)
+{
+	struct registered *one;
+
+	list_for_each_entry(one, &all, all)
+		if (one->copy == block)
+			return one->notifies((struct notifier_block *)one->own, what, data);
+	return NOTIFY_DONE;
+}
+
+static bool copies_notifier(struct registered *one)
+{
+	const struct notifier_block *own = (void *)one->own;
+	struct notifier_block *to = one->copy;
+
+	MUST_CALL(notifier_call);
+	TAKES(priority);
+	one->notifies = own->notifier_call;
+	to->notifier_call = notifies;
+	return true;
+}
+
+#define KIND(type, copies) { #type, sizeof(struct type), copies, NULL }
+
+static struct kind kinds[TYPES] = {
+	[FILE_SYSTEM] = KIND(file_system_type, copies_file_system),
+	[CHARACTERS] = KIND(nls_table, copies_characters),
+	[ALGORITHM] = KIND(crypto_alg, copies_algorithm),
+	[SHASH] = KIND(shash_alg, copies_shash),
+	[SCOMP] = KIND(scomp_alg, copies_scomp),
+	[NOTIFIER] = KIND(notifier_block, copies_notifier),
+};
+
+static unsigned long copy(unsigned long domain, int type, unsigned long own)
+{
+	struct kind *kind = &kinds[type];
+	struct registered *one;
+
+	if (mullion_registrations.owner(own, kind->bytes) != domain)
+		return 0;
+	one = kzalloc(sizeof(*one), GFP_KERNEL | __GFP_NOFAIL);
+	one->domain = domain;
+	one->type = type;
+	one->own = own;
+	one->copy = kmem_cache_zalloc(kind->cache, GFP_KERNEL | __GFP_NOFAIL);
+	if (!kind->copies(one)) {
+		kmem_cache_free(kind->cache, one->copy);
+		kfree(one);
+		return 0;
+	}
+	list_add(&one->all, &all);
+	return (unsigned long)one->copy;
+}
+
+static void is_in(unsigned long copy, int is)
+{
+	struct registered *one;
+
+	list_for_each_entry(one, &all, all)
+		if ((unsigned long)one->copy == copy)
+			one->is_in = is;
+}
+
+static unsigned long find(unsigned long domain, int type, unsigned long own)
+{
+	struct registered *one;
+
+	list_for_each_entry(one, &all, all)
+		if (one->domain == domain && one->type == type && one->own == own && one->is_in)
+			return (unsigned long)one->copy;
+	return 0;
+}
+
+static unsigned long bytes(int type)
+{
+	return kinds[type].bytes;
+}
+
+struct mullion_registrations mullion_registrations = {
+	.copy = copy,
+	.is_in = is_in,
+	.find = find,
+	.bytes = bytes,
+};
+EXPORT_SYMBOL_GPL(mullion_registrations);
+
+static int __init begin(void)
+{
+	struct kind *kind;
+
+	for (kind = kinds; kind < kinds + TYPES; kind++) {
+		kind->cache = kmem_cache_create(kind->name, kind->bytes, 0, 0, NULL);
+		if (!kind->cache)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+module_init(begin);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("What walled modules register");
