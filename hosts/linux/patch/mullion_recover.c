@@ -6,6 +6,7 @@
  * the library gives back what the module holds, and the module is loaded again. Old mounts stay until they are unmounted.
  */
 
+#include <crypto/hash.h>
 #include <linux/backing-dev.h>
 #include <linux/buffer_head.h>
 #include <linux/delay.h>
@@ -292,6 +293,42 @@ void mullion_undo_inode(struct inode *inode)
 }
 EXPORT_SYMBOL_GPL(mullion_undo_inode);
 
+/* An ended call has left the inode marked as new: whoever looks for it would wait for ever. */
+void mullion_undo_new_inode(struct inode *inode)
+{
+	if (!(inode->i_state & I_NEW))
+		return;
+	make_bad_inode(inode);
+	unlock_new_inode(inode);
+}
+EXPORT_SYMBOL_GPL(mullion_undo_new_inode);
+
+/* Whether the task that has got the inode has to say when it is filled in. */
+int mullion_is_new(struct inode *inode)
+{
+	return !!(inode->i_state & I_NEW);
+}
+EXPORT_SYMBOL_GPL(mullion_is_new);
+
+/* A file system is not frozen meanwhile. */
+void mullion_super_begins(struct percpu_rw_semaphore *sem)
+{
+	percpu_down_read(sem);
+}
+EXPORT_SYMBOL_GPL(mullion_super_begins);
+
+void mullion_super_ends(struct percpu_rw_semaphore *sem)
+{
+	percpu_up_read(sem);
+}
+EXPORT_SYMBOL_GPL(mullion_super_ends);
+
+void mullion_undo_hash(struct crypto_shash *hash)
+{
+	crypto_free_shash(hash);
+}
+EXPORT_SYMBOL_GPL(mullion_undo_hash);
+
 /* Its objects go with the last mount. */
 void mullion_undo_cache(struct kmem_cache *cache)
 {
@@ -530,6 +567,7 @@ static int __init begin(void)
 {
 	/* As many bytes the wall's library looks at, in front of functions that make these. */
 	BUILD_BUG_ON(sizeof(struct inode) != 568);
+	BUILD_BUG_ON(offsetof(struct crypto_shash, base) != 8);
 	BUILD_BUG_ON(sizeof(struct mutex) != 24);
 	BUILD_BUG_ON(sizeof(struct rw_semaphore) != 32);
 	mullion_recovery.ended = ended;

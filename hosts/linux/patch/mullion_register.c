@@ -12,6 +12,7 @@
 
 #include <crypto/internal/hash.h>
 #include <crypto/internal/scompress.h>
+#include <linux/blk_types.h>
 #include <linux/crypto.h>
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -31,6 +32,10 @@ struct mullion_registrations {
 	/* Where ours is of one that the kernel has; 0: there is none. */
 	unsigned long (*find)(unsigned long domain, int type, unsigned long own);
 	unsigned long (*bytes)(int type);
+	/* Whether it keeps a mounted file system of a module's from being frozen. */
+	int (*is_of_super)(unsigned long domain, unsigned long semaphore);
+	/* Where the mapping of an inode lies, and that of a block device. */
+	unsigned long (*mapping)(unsigned long inode, unsigned long device);
 	/* Of the library: the module in whose data so many bytes lie, or 0. */
 	unsigned long (*owner)(unsigned long address, unsigned long bytes);
 	int (*is_function)(unsigned long domain, unsigned long address);
@@ -299,11 +304,39 @@ static unsigned long bytes(int type)
 	return kinds[type].bytes;
 }
 
+static int is_of_super(unsigned long domain, unsigned long semaphore)
+{
+	struct file_system_type *type;
+	struct registered *one;
+	struct super_block *sb;
+	int level;
+
+	list_for_each_entry(one, &all, all) {
+		if (one->domain != domain || one->type != FILE_SYSTEM)
+			continue;
+		type = one->copy;
+		hlist_for_each_entry(sb, &type->fs_supers, s_instances)
+			for (level = 0; level < SB_FREEZE_LEVELS; level++)
+				if ((unsigned long)&sb->s_writers.rw_sem[level] == semaphore)
+					return 1;
+	}
+	return 0;
+}
+
+static unsigned long mapping(unsigned long inode, unsigned long device)
+{
+	struct inode *of = inode ? (struct inode *)inode : ((struct block_device *)device)->bd_inode;
+
+	return (unsigned long)&of->i_data;
+}
+
 struct mullion_registrations mullion_registrations = {
 	.copy = copy,
 	.is_in = is_in,
 	.find = find,
 	.bytes = bytes,
+	.is_of_super = is_of_super,
+	.mapping = mapping,
 };
 EXPORT_SYMBOL_GPL(mullion_registrations);
 

@@ -128,6 +128,59 @@ fn gives_back(
     call(real, arguments)
 }
 
+/// The module has an inode, and whether others wait for it until it is filled in.
+fn takes_inode(real: &AtomicUsize, by: By, arguments: Arguments) -> u64 {
+    let result = match by {
+        By::Result => takes(real, Thing::Inode, by, arguments),
+        _ => call(real, arguments),
+    };
+    let (has, inode) = match by {
+        By::Result => (!journal::is_nothing(result), result),
+        _ => (result as u32 == 0, arguments[0]),
+    };
+    if let (Some(domain), Some(wall)) = (caller().filter(|_| has), WALL.get())
+        && wall.kernel.is_new(inode)
+    {
+        journal::takes(&domain, Thing::NewInode, [inode, 0]);
+    }
+    result
+}
+
+/// These end the mark of a new inode, too.
+fn forgets_new(name: &str, arguments: Arguments) {
+    let inode = match name {
+        "iget_failed" | "discard_new_inode" => arguments[0],
+        "d_instantiate_new" => arguments[1],
+        _ => return,
+    };
+    if let Some(domain) = caller() {
+        journal::gives(&domain, Thing::NewInode, inode);
+    }
+}
+
+/// The inode is filled in, and others may have it.
+fn ends_new(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    gives_back(name, real, Thing::NewInode, 0, arguments)
+}
+
+/// The constructor of a cache makes an inode in each object, at the same place.
+fn makes_inode(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let inode = arguments[0];
+    if !caller().is_some_and(|domain| rights::makes_inode(&domain, inode)) {
+        refuse(format!("{name}: {inode:#x} is not where the cache has inodes"));
+        return 0;
+    }
+    call(real, arguments)
+}
+
+/// An algorithm of digests goes: the first argument. The second one is a place in it.
+fn ends_hash(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
+    let hash = arguments[0];
+    // `mullion_recover.c` holds the number against the kernel's structure.
+    let within = hash.wrapping_add(8);
+    gives_back(name, real, Thing::Hash, 0, [hash, within, 0, 0, 0, 0, 0, 0])
+}
+
 /// The inode goes, and the name comes.
 fn makes_root(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
     let root = gives_back(name, real, Thing::Inode, 0, arguments);
@@ -493,6 +546,10 @@ enum How {
     GivesPage(Option<usize>),
     EndsWrite(usize),
     MakesRoot,
+    MakesInode,
+    TakesInode(By),
+    EndsNew,
+    EndsHash,
     Nothing,
     Switches,
     TurnsOff(Thing),
@@ -532,12 +589,22 @@ fn mediate(how: How, name: &'static str, real: &AtomicUsize, arguments: Argument
         How::FreesPage => frees_page(name, real, arguments),
         How::Takes(thing, by) => takes(real, thing, by, arguments),
         How::Closes(thing) => closes(name, real, thing, arguments),
-        How::GivesBack(thing, at) => gives_back(name, real, thing, at, arguments),
+        How::GivesBack(thing, at) => {
+            forgets_new(name, arguments);
+            gives_back(name, real, thing, at, arguments)
+        }
         How::MakesRoot => makes_root(name, real, arguments),
+        How::MakesInode => makes_inode(name, real, arguments),
+        How::TakesInode(by) => takes_inode(real, by, arguments),
+        How::EndsNew => ends_new(name, real, arguments),
+        How::EndsHash => ends_hash(name, real, arguments),
         How::Again(thing) => again(name, real, thing, arguments),
         // The last reference to an inode ends its pages.
         How::EndsInode(_) | How::EndsPages if waits_for_pages(name) => 0,
-        How::EndsInode(at) => gives_back(name, real, Thing::Inode, at, arguments),
+        How::EndsInode(at) => {
+            forgets_new(name, arguments);
+            gives_back(name, real, Thing::Inode, at, arguments)
+        }
         How::EndsPages => call(real, arguments),
         How::OfOwn(thing) => of_own(name, real, thing, arguments),
         How::Locks(of, thing) => locks(name, real, (of, thing), arguments),
@@ -662,8 +729,15 @@ mediated! {
     "dput" dput GivesBack(Dentry, 0),
     "blk_start_plug" start_plug Nothing,
     "blk_finish_plug" finish_plug Nothing,
-    "iget_locked" iget_locked Takes(Inode, Result),
-    "iget5_locked" iget5_locked Takes(Inode, Result),
+    "inode_init_once" inode_init_once MakesInode,
+    "iget_locked" iget_locked TakesInode(Result),
+    "iget5_locked" iget5_locked TakesInode(Result),
+    "insert_inode_locked" insert_inode_locked TakesInode(IfZero),
+    "unlock_new_inode" unlock_new_inode EndsNew,
+    "mullion_super_begins" super_begins Takes(Unfrozen, Always),
+    "mullion_super_ends" super_ends GivesBack(Unfrozen, 0),
+    "crypto_alloc_shash" alloc_shash Takes(Hash, Result),
+    "crypto_destroy_tfm" destroy_tfm EndsHash,
     "new_inode" new_inode Takes(Inode, Result),
     "ihold" ihold Takes(Inode, Always),
     "iput" iput EndsInode(0),

@@ -62,6 +62,12 @@ pub(crate) enum Thing {
     Major,
     /// Pages of memory: which, and the logarithm of how many.
     Pages,
+    /// An inode that is marked as new: others wait until it is filled in.
+    NewInode,
+    /// A file system that is not frozen meanwhile.
+    Unfrozen,
+    /// An algorithm of digests that is had to be called.
+    Hash,
     /// Page faults, or soft interrupts, that are off in a task: once for each time.
     PageFaults,
     BottomHalves,
@@ -76,6 +82,8 @@ impl Thing {
             Thing::Mutex => Some("a mutex closed"),
             Thing::Semaphore | Thing::Readers => Some("a semaphore closed"),
             Thing::Networks => Some("the lock of networks closed"),
+            Thing::NewInode => Some("an inode marked as new"),
+            Thing::Unfrozen => Some("a file system kept from being frozen"),
             Thing::Mount => Some("a mount open to writing"),
             Thing::PageFaults => Some("page faults off"),
             Thing::BottomHalves => Some("soft interrupts off"),
@@ -109,6 +117,9 @@ impl Thing {
             | Thing::Networks
             | Thing::Disk
             | Thing::Pages
+            | Thing::NewInode
+            | Thing::Unfrozen
+            | Thing::Hash
             | Thing::PageFaults
             | Thing::BottomHalves => false,
         }
@@ -135,7 +146,7 @@ const fn undo(thing: Thing, name: &'static str, first: &'static str) -> Undo {
     }
 }
 
-static UNDO: [Undo; 22] = [
+static UNDO: [Undo; 25] = [
     undo(Thing::Buffer, "__brelse", ""),
     // Not at once: the kernel's function that has called the module may need the lock to its end.
     undo(Thing::BufferLock, "mullion_undo_buffer_lock", ""),
@@ -161,6 +172,9 @@ static UNDO: [Undo; 22] = [
     undo(Thing::Disk, "put_disk", ""),
     undo(Thing::Major, "unregister_blkdev", ""),
     undo(Thing::Pages, "__free_pages", ""),
+    undo(Thing::NewInode, "", "mullion_undo_new_inode"),
+    undo(Thing::Unfrozen, "", "mullion_super_ends"),
+    undo(Thing::Hash, "mullion_undo_hash", ""),
     undo(Thing::PageFaults, "", "mullion_undo_pagefaults"),
     undo(Thing::BottomHalves, "", "mullion_undo_bottom_halves"),
 ];
@@ -228,6 +242,9 @@ pub(crate) fn takes(domain: &Domain, thing: Thing, what: [u64; 2]) {
 /// As [`takes`], with rights to memory that end when it is given back.
 pub(crate) fn takes_with(domain: &Domain, thing: Thing, what: [u64; 2], rights: Vec<Granted>) {
     let (domain, task) = (domain.id().get(), task());
+    if thing == Thing::NewInode {
+        NEW.fetch_add(1, Ordering::Relaxed);
+    }
     held().push(Held {
         domain,
         thing,
@@ -244,6 +261,20 @@ pub(crate) fn takes_with(domain: &Domain, thing: Thing, what: [u64; 2], rights: 
 pub(crate) fn forgets(task: u64) {
     held().retain(|one| one.thing != Thing::Dentry || one.task != task);
 }
+
+/// Memory is freed: no inode lies there any more.
+pub(crate) fn freed(start: u64, bytes: u64) {
+    let is_there = |one: &Held| one.thing == Thing::NewInode && one.what[0].wrapping_sub(start) < bytes;
+    if NEW.load(Ordering::Relaxed) != 0 {
+        let mut held = held();
+        held.retain(|one| !is_there(one));
+        let left = held.iter().filter(|one| one.thing == Thing::NewInode);
+        NEW.store(left.count(), Ordering::Relaxed);
+    }
+}
+
+/// Inodes that may be marked as new still: none are looked for if there are none.
+static NEW: AtomicUsize = AtomicUsize::new(0);
 
 /// One module hands a thing on to another one: it has it no longer, and the other has it. Whether it had it.
 pub(crate) fn moves(from: &Domain, to: &Domain, thing: Thing, what: u64) -> bool {

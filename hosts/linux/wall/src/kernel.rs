@@ -108,6 +108,16 @@ impl Kernel {
         function(what);
     }
 
+    /// Whether an inode is marked as new.
+    pub(crate) fn is_new(self, inode: u64) -> bool {
+        let Some(found) = self.symbol("mullion_is_new", std::ptr::null_mut()) else {
+            return false;
+        };
+        // SAFETY: the kernel's function of this name takes an inode, and says yes or no.
+        let function: extern "C" fn(u64) -> c_int = unsafe { std::mem::transmute(found) };
+        function(inode) != 0
+    }
+
     /// Interrupts come again.
     pub(crate) fn interrupts_on(self) {
         if let Some(found) = self.symbol("um_set_signals", std::ptr::null_mut()) {

@@ -65,6 +65,8 @@ struct Registrations {
     is_in: extern "C" fn(c_ulong, c_int),
     find: extern "C" fn(c_ulong, c_int, c_ulong) -> c_ulong,
     bytes: extern "C" fn(c_int) -> c_ulong,
+    is_of_super: extern "C" fn(c_ulong, c_ulong) -> c_int,
+    mapping: extern "C" fn(c_ulong, c_ulong) -> c_ulong,
     owner: Option<extern "C" fn(c_ulong, c_ulong) -> c_ulong>,
     is_function: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
     real: Option<extern "C" fn(c_ulong) -> c_ulong>,
@@ -104,6 +106,22 @@ extern "C" fn real(address: c_ulong) -> c_ulong {
 extern "C" fn module(number: c_ulong) -> c_ulong {
     let domain = WALL.get().and_then(|wall| wall.domain(number));
     domain.map_or(0, |domain| types::module(&domain))
+}
+
+/// Whether it keeps a mounted file system of the module's from being frozen.
+pub(crate) fn is_of_super(domain: &Domain, semaphore: u64) -> bool {
+    let number = WALL.get().map_or(0, |wall| wall.number(domain));
+    other().is_some_and(|other| (other.is_of_super)(number, semaphore) != 0)
+}
+
+/// Where the mapping of an inode lies.
+pub(crate) fn mapping_of(inode: u64) -> Option<u64> {
+    other().map(|other| (other.mapping)(inode, 0))
+}
+
+/// The same of a block device.
+pub(crate) fn mapping_of_device(device: u64) -> Option<u64> {
+    other().map(|other| (other.mapping)(0, device))
 }
 
 fn call(function: u64, [one, other]: [u64; 2]) -> u64 {

@@ -9,7 +9,7 @@
 //! A policy's `[group]` has lists of kinds, as the kernel names them (`mullion_object` of the patch): `reads` and `writes`.
 
 use crate::kernel::{Kernel, Object};
-use crate::{WALL, later, live, trees};
+use crate::{WALL, journal, later, live, trees};
 use mullion_word::runtime::{Domain, Granted, Host};
 use mullion_word_policy::File;
 use mullion_word_table::Access;
@@ -48,8 +48,8 @@ impl Kinds {
         }
     }
 
-    /// A kind of which the policy says that it is written, and nobody may: the running task's own state. What a module changes
-    /// there it changes by calls, which are noted, so an ended call leaves nothing behind.
+    /// A kind of which the policy says that it is written, and nobody may: the running task's own state, or the processor's.
+    /// What a module changes there it changes by calls, which are noted, so an ended call leaves nothing behind.
     pub(crate) fn wrong(&self) -> Option<&str> {
         let mut writes = self.writes.iter().map(String::as_str);
         writes.find(|kind| is_of_task(kind))
@@ -78,8 +78,9 @@ fn owner(start: u64) -> Option<String> {
     live::name(id)
 }
 
+/// Of the running task, or of the processor: what the kernel counts there it believes.
 fn is_of_task(kind: &str) -> bool {
-    matches!(kind, "task_struct" | "thread_info") || kind.starts_with("task.")
+    matches!(kind, "task_struct" | "thread_info" | "percpu") || kind.starts_with("task.")
 }
 
 /// What was granted of an object: to which module, and whether to write.
@@ -451,6 +452,37 @@ pub(crate) fn is_own_kind(domain: &Domain, kind: &str) -> bool {
     of.is_some_and(|of| kind.starts_with(&of.prefix))
 }
 
+/// Where the inode lies in objects of a cache, by its name: its constructor makes it there in each. And which module's constructor.
+static INODES: Mutex<BTreeMap<String, (u32, u64)>> = Mutex::new(BTreeMap::new());
+
+/// A constructor makes an inode. Whether its cache has them there.
+pub(crate) fn makes_inode(domain: &Domain, inode: u64) -> bool {
+    let object = WALL.get().and_then(|wall| wall.kernel.object(inode));
+    let Some(object) = object.filter(|object| is_own_kind(domain, &object.kind)) else {
+        // An inode that no cache has is none that the kernel gets.
+        return true;
+    };
+    let mut inodes = INODES.lock().unwrap_or_else(PoisonError::into_inner);
+    let here = (domain.id().get(), inode - object.start);
+    // The cache of a module that is loaded again is another one.
+    let known = inodes.get(&object.kind).filter(|known| known.0 == here.0);
+    let is_right = known.is_none_or(|known| *known == here);
+    if known.is_none() {
+        inodes.insert(object.kind, here);
+    }
+    is_right
+}
+
+/// Where the inode of an object is that begins there. None: nobody knows one in objects of this kind.
+pub(crate) fn inode_in(start: u64, kind: &str) -> Option<u64> {
+    // The kernel's own cache.
+    if kind == "inode_cache" {
+        return Some(start);
+    }
+    let inodes = INODES.lock().unwrap_or_else(PoisonError::into_inner);
+    inodes.get(kind).map(|(_, offset)| start + offset)
+}
+
 /// Whether the module has allocated what begins there, or may write it and takes over what others have allocated of that kind.
 pub(crate) fn may_free(domain: &Domain, address: u64) -> bool {
     let id = domain.id().get();
@@ -538,6 +570,7 @@ pub(crate) fn ended(domain: &Domain) {
 /// Takes what lies there from all modules.
 pub(crate) fn freed(start: u64, bytes: u64) {
     trees::freed(start, bytes);
+    journal::freed(start, bytes);
     let armed = later::freed(start, bytes);
     if let Some(wall) = WALL.get().filter(|_| armed != 0) {
         let what = format!("{armed} armed timers or works were in memory that was freed");

@@ -9,7 +9,7 @@ use crate::hands::{self, Hands};
 use crate::journal::Thing;
 use crate::kernel::Object;
 use crate::lends::{self, Lends};
-use crate::{WALL, costs, disks, journal, packets, rights};
+use crate::{WALL, costs, disks, journal, packets, registrations, rights};
 use mullion_word::runtime::{Domain, caller, refuse};
 use mullion_word_table::Access;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,9 +31,9 @@ enum Type {
     /// The beginning of an object of a kind that begins so, or within it. The module has not allocated it, and needs no right to it: it
     /// has it from the kernel.
     Foreign(&'static str, bool),
-    /// Within an object of a cache for inodes, or of one of the module's own caches.
+    /// An inode in an object of a cache for inodes, or of one of the module's own caches.
     Inode,
-    /// The same, or within a block device.
+    /// The mapping of such a one, or of a block device.
     Mapping,
     /// A byte that the module may read now, or write.
     Byte,
@@ -52,8 +52,10 @@ enum Type {
     Lent(u64, Shape),
     /// A structure in which the module has made a plan to read pages of its own.
     Readahead,
-    /// A digest that is being made, which names its algorithm.
+    /// A digest that is being made, which names an algorithm that the module has got.
     Digest,
+    /// What keeps a mounted file system of the module's from being frozen.
+    OfSuper,
     /// A word that leads to a text which the module may write to its end.
     Texts,
     /// So many functions of the module, or nulls, in its own constants.
@@ -109,9 +111,8 @@ impl Type {
             "block_device" => Type::Within("bdev_cache"),
             "seq_file" => Type::Foreign("seq_file", false),
             "fs_context" => Type::Foreign("kmalloc_", false),
-            "crypto_tfm" | "fc_log" => Type::Foreign("kmalloc_", true),
-            // Parts of a super block.
-            "percpu_rw_semaphore" | "rcuwait" => Type::Foreign("kmalloc_2k", true),
+            "fc_log" => Type::Foreign("kmalloc_", true),
+            "percpu_rw_semaphore" => Type::OfSuper,
             // What the kernel has of one that the module has registered.
             "file_system_type" => Type::Object("file_system_type"),
             "nls_table" => Type::Characters,
@@ -140,7 +141,7 @@ impl Type {
             "fileattr" => Type::Written(28),
             "msdos_dir_entry" | "fid" | "skb_shared_hwtstamps" => Type::Readable,
             // Their mediators look (allocators.rs). The last one is followed by nobody in this configuration.
-            "bio" | "blk_plug" | "crypto_alg" | "shash_alg" | "scomp_alg" | "notifier_block"
+            "bio" | "blk_plug" | "crypto_tfm" | "crypto_alg" | "shash_alg" | "scomp_alg" | "notifier_block"
             | "rtnl_link_ops" | "kmem_cache" | "radix_tree_root" | "rcu_head" | "timer_list"
             | "work_struct" | "delayed_work" | "workqueue_struct" | "lock_class_key" => Type::Any,
             _ => return None,
@@ -159,8 +160,9 @@ impl Type {
             Type::Readahead => is_readahead(domain, pointer),
             Type::Digest => {
                 let is_its = domain.view().allows(pointer, 8, Access::WRITE);
-                is_its && is_foreign(domain, word(pointer), "kmalloc_", true)
+                is_its && journal::holds(domain, Thing::Hash, word(pointer))
             }
+            Type::OfSuper => registrations::is_of_super(domain, pointer),
             Type::Texts => {
                 let is_its = domain.view().allows(pointer, 8, Access::WRITE);
                 is_its && is_text(domain, word(pointer))
@@ -194,11 +196,18 @@ impl Type {
             Type::Device => is_device(domain, pointer),
             Type::Disk => journal::holds(domain, Thing::Disk, pointer),
             Type::Queue => disks::is_queue(domain, pointer),
-            Type::Inode => has(domain, (pointer, "inode"), |_, kind| {
-                has_inodes(kind) || rights::is_own_kind(domain, kind)
+            Type::Inode => has(domain, (pointer, "inode"), |start, kind| {
+                let is_one = has_inodes(kind) || rights::is_own_kind(domain, kind);
+                is_one && rights::inode_in(start, kind) == Some(pointer)
             }),
-            Type::Mapping => has(domain, (pointer, "mapping"), |_, kind| {
-                has_inodes(kind) || kind == "bdev_cache" || rights::is_own_kind(domain, kind)
+            Type::Mapping => has(domain, (pointer, "mapping"), |start, kind| {
+                let is_one = has_inodes(kind) || rights::is_own_kind(domain, kind);
+                let of_inode = || registrations::mapping_of(rights::inode_in(start, kind)?);
+                let mapping = match kind {
+                    "bdev_cache" => registrations::mapping_of_device(start),
+                    _ => is_one.then(of_inode).flatten(),
+                };
+                mapping == Some(pointer)
             }),
             Type::Object(wanted) => has(domain, (pointer, wanted), |start, kind| {
                 start == pointer && (kind.starts_with(wanted) || kind.ends_with(wanted))
