@@ -8,6 +8,7 @@
 //! ```
 
 mod memory;
+mod room;
 
 use crate::journal::{self, SILENT, Thing};
 use crate::later::{self, Later};
@@ -312,6 +313,9 @@ fn gets_tree(real: &AtomicUsize, arguments: Arguments) -> u64 {
 
 /// Memory for each processor: there is one, and it is at the result.
 fn gives_per_cpu(real: &AtomicUsize, arguments: Arguments) -> u64 {
+    if !room::has(arguments[0]) {
+        return 0;
+    }
     let result = call(real, arguments);
     if let (Some(wall), Some(domain), true) = (WALL.get(), caller(), result != 0) {
         let (start, bytes) = (result as usize, arguments[0] as usize);
@@ -352,6 +356,9 @@ fn hands_over(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments
 
 /// Pages: the result is the structure of the first one.
 fn gives_pages(real: &AtomicUsize, arguments: Arguments) -> u64 {
+    if !room::has(4096 << (arguments[1] as u32).min(20)) {
+        return 0;
+    }
     let (page, order) = (call(real, arguments), u64::from(arguments[1] as u32));
     if let Some(domain) = caller().filter(|_| page != 0) {
         let rights = disks::rights_to_pages(&domain, page, order);
@@ -374,6 +381,9 @@ fn frees_pages(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
 
 /// A disk or a network device: its structure is the module's until it goes.
 fn makes(real: &AtomicUsize, thing: Thing, arguments: Arguments) -> u64 {
+    if !room::has(room::DEVICE) {
+        return 0;
+    }
     let made = call(real, arguments);
     if let Some(domain) = caller().filter(|_| !journal::is_nothing(made)) {
         let rights = match thing {

@@ -59,6 +59,13 @@ pub(crate) fn domain(name: &str) -> Option<Domain> {
         .filter(|one| !one.is_ended())
 }
 
+/// Whether the module with this number runs.
+pub(crate) fn runs(id: u32) -> bool {
+    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = names.iter().rfind(|(domain, _)| domain.id().get() == id);
+    found.is_some_and(|(domain, _)| !domain.is_ended())
+}
+
 /// The name of the module with this number.
 pub(crate) fn name(id: u32) -> Option<String> {
     let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -452,25 +452,34 @@ pub(crate) fn is_own_kind(domain: &Domain, kind: &str) -> bool {
     of.is_some_and(|of| kind.starts_with(&of.prefix))
 }
 
+/// Whether a cache has inodes, by how its name ends: that of one file system does not begin with the module's name. Parts that journals have of
+/// an inode are none, and names with a point are no cache's.
+pub(crate) fn has_inodes(kind: &str) -> bool {
+    let is_short = || kind.ends_with("_inode") && !kind.contains('.') && kind != "jbd2_inode";
+    kind.ends_with("inode_cache") || is_short()
+}
+
 /// Where the inode lies in objects of a cache, by its name: its constructor makes it there in each. And which module's constructor.
 static INODES: Mutex<BTreeMap<String, (u32, u64)>> = Mutex::new(BTreeMap::new());
 
 /// A constructor makes an inode. Whether its cache has them there.
 pub(crate) fn makes_inode(domain: &Domain, inode: u64) -> bool {
     let object = WALL.get().and_then(|wall| wall.kernel.object(inode));
-    let Some(object) = object.filter(|object| is_own_kind(domain, &object.kind)) else {
+    let is_one = |object: &Object| has_inodes(&object.kind) || is_own_kind(domain, &object.kind);
+    let Some(object) = object.filter(is_one) else {
         // An inode that no cache has is none that the kernel gets.
         return true;
     };
     let mut inodes = INODES.lock().unwrap_or_else(PoisonError::into_inner);
     let here = (domain.id().get(), inode - object.start);
+    let known = inodes.get(&object.kind);
+    let is_right = known.is_none_or(|known| known.1 == here.1);
     // The cache of a module that is loaded again is another one.
-    let known = inodes.get(&object.kind).filter(|known| known.0 == here.0);
-    let is_right = known.is_none_or(|known| *known == here);
-    if known.is_none() {
+    let is_over = known.is_some_and(|(of, _)| *of != here.0 && !live::runs(*of));
+    if known.is_none() || is_over {
         inodes.insert(object.kind, here);
     }
-    is_right
+    is_right || is_over
 }
 
 /// Where the inode of an object is that begins there. None: nobody knows one in objects of this kind.

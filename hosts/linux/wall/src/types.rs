@@ -197,11 +197,11 @@ impl Type {
             Type::Disk => journal::holds(domain, Thing::Disk, pointer),
             Type::Queue => disks::is_queue(domain, pointer),
             Type::Inode => has(domain, (pointer, "inode"), |start, kind| {
-                let is_one = has_inodes(kind) || rights::is_own_kind(domain, kind);
+                let is_one = rights::has_inodes(kind) || rights::is_own_kind(domain, kind);
                 is_one && rights::inode_in(start, kind) == Some(pointer)
             }),
             Type::Mapping => has(domain, (pointer, "mapping"), |start, kind| {
-                let is_one = has_inodes(kind) || rights::is_own_kind(domain, kind);
+                let is_one = rights::has_inodes(kind) || rights::is_own_kind(domain, kind);
                 let of_inode = || registrations::mapping_of(rights::inode_in(start, kind)?);
                 let mapping = match kind {
                     "bdev_cache" => registrations::mapping_of_device(start),
@@ -348,13 +348,6 @@ fn is_characters(pointer: u64) -> bool {
         is_kind && object.start == pointer
     };
     object.is_some_and(is_one)
-}
-
-/// Whether a cache has inodes, by how its name ends: that of one file system does not begin with the module's name. Parts that journals have of
-/// an inode are none, and names with a point are no cache's.
-fn has_inodes(kind: &str) -> bool {
-    let is_short = || kind.ends_with("_inode") && !kind.contains('.') && kind != "jbd2_inode";
-    kind.ends_with("inode_cache") || is_short()
 }
 
 /// Whether the module has an object there, or is granted it when it asks, and it is such a one: where it begins, and its kind. `what`

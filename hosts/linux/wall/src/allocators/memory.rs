@@ -1,6 +1,6 @@
 //! What allocators give a module, and what it frees.
 
-use super::{Arguments, call};
+use super::{Arguments, call, room};
 use crate::journal::{self, Thing};
 use crate::{WALL, lends, rights};
 use mullion_word::runtime::{Domain, caller, refuse};
@@ -8,8 +8,22 @@ use mullion_word_table::Access;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 
+/// Bytes that an object of a cache has, or so, and a copy.
+const SMALL: u64 = 1 << 10;
+/// No block is as large.
+const ADDRESS: u64 = 1 << 32;
+
 /// The result is the caller's: of a cache, or of the allocators that choose one themselves.
 pub(super) fn gives(real: &AtomicUsize, cache: Option<u64>, arguments: Arguments) -> u64 {
+    // Objects of caches are small, and so is what is copied. Of others the first argument says how many bytes.
+    let bytes = match cache {
+        Some(_) => SMALL,
+        None if arguments[0] >= ADDRESS => SMALL,
+        None => arguments[0].max(SMALL),
+    };
+    if !room::has(bytes) {
+        return 0;
+    }
     let result = call(real, arguments);
     if let (Some(wall), Some(domain), true) = (WALL.get(), caller(), result != 0) {
         rights::allocated(wall.host, wall.kernel, &domain, result, cache);
