@@ -196,7 +196,7 @@ impl<'b> Machine<'b> {
             let first = [
                 "recover", "register", "later", "tree", "net", "link", "block", "live",
             ]
-                .map(|one| format!("insmod mullion_{one}\n"));
+            .map(|one| format!("insmod mullion_{one}\n"));
             script.insert_str(0, &first.concat());
         }
         script.push_str(&work.script);

@@ -6,68 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-/// Functions that are macros or inline in headers, and what those hand on; and those that constructors of caches call, with the
-/// bytes that they write (`mullion_recover.c` holds them against the kernel's structures).
-const OTHERS: &str = "\
-__init_rwsem: constructed.32
-__mutex_init: constructed.24
-inode_init_once: constructed.568
-down_read: rw_semaphore
-down_write: rw_semaphore
-ihold: inode
-inode_add_bytes: inode
-inode_sub_bytes: inode
-iput: inode?
-mullion_buffer_no_error: buffer_head
-mullion_buffer_not_uptodate: buffer_head
-mullion_buffer_uptodate: buffer_head
-mullion_get_buffer: buffer_head
-mullion_lock_buffer: buffer_head
-mullion_lock_page: page
-mullion_page_checked: page
-mullion_page_error: page
-mullion_page_no_error: page
-mullion_page_not_uptodate: page
-mullion_page_uptodate: page
-mutex_lock: mutex
-mutex_unlock: mutex
-up_read: rw_semaphore
-up_write: rw_semaphore
-";
+/// The lines that there are. Headers do not say all: what may be null, what macros hand on, how many bytes a constructor writes. So
+/// a line that is there is never taken out or changed.
+const KNOWN: &str = include_str!("../kernel.types");
 
-/// Arguments that may be null, or an error value.
-const NULLS: [(&str, usize); 19] = [
-    ("d_splice_alias", 0),
-    ("d_obtain_alias", 0),
-    ("d_instantiate", 1),
-    ("d_make_root", 0),
-    ("__alloc_pages", 3),
-    ("__register_blkdev", 2),
-    ("device_add_disk", 2),
-    ("dput", 0),
-    ("fat_flush_inodes", 1),
-    ("fat_flush_inodes", 2),
-    ("finish_open", 2),
-    ("fsnotify", 3),
-    ("fsnotify", 5),
-    ("free_percpu", 0),
-    ("kmem_cache_create", 4),
-    ("mount_bdev", 2),
-    ("read_cache_folio", 2),
-    ("read_cache_page", 2),
-    ("simple_strtoul", 1),
-];
-
-/// Arguments that nobody follows, or that a module has and does not read.
-const OPAQUE: [(&str, usize); 5] = [
-    ("block_write_end", 6),
-    ("crypto_destroy_tfm", 0),
-    ("full_name_hash", 0),
-    ("generic_write_end", 6),
-    ("mount_bdev", 3),
-];
-
-/// A line for each of these functions of which a header has a prototype with pointers: `iput: inode`. A question mark: it may be null.
+/// The lines that there are, and new ones for functions that have none: by a header's prototype with pointers, `iput: inode`. Somebody has to look at those, and puts a question mark where a null pointer may be.
 ///
 /// # Errors
 /// The headers cannot be read.
@@ -85,30 +28,30 @@ pub fn prototypes(built: &Built, names: &[String]) -> Result<String, Setup> {
         text.push_str(&fs::read_to_string(&file).map_err(at(&file))?);
     }
     let text = without_comments(&text);
-    let mut lines: BTreeMap<&str, String> = BTreeMap::new();
-    for name in names {
-        let types = find(&text, name);
-        if let Some(types) = types {
+    Ok(with_known(names, |name| find(&text, name)))
+}
+
+/// In the order of the file.
+fn with_known(names: &[String], find: impl Fn(&str) -> Option<String>) -> String {
+    let known = KNOWN.lines().filter_map(|line| line.split_once(": "));
+    let mut lines: BTreeMap<&str, String> = known
+        .map(|(name, types)| (name, types.to_owned()))
+        .collect();
+    for name in names
+        .iter()
+        .filter(|name| !lines.contains_key(name.as_str()))
+        .collect::<Vec<_>>()
+    {
+        if let Some(types) = find(name).filter(|types| types.split(' ').any(|one| one != "-")) {
             lines.insert(name, types);
         }
     }
-    for (name, types) in OTHERS.lines().filter_map(|line| line.split_once(": ")) {
-        lines.insert(name, types.to_owned());
-    }
     let mut said = String::new();
     for (name, types) in lines {
-        let mut types: Vec<String> = types.split(' ').map(str::to_owned).collect();
-        for (_, at) in OPAQUE.iter().filter(|(of, _)| *of == name) {
-            "-".clone_into(&mut types[*at]);
-        }
-        for (_, at) in NULLS.iter().filter(|(of, _)| *of == name) {
-            types[*at].push('?');
-        }
-        if types.iter().any(|one| one != "-") {
-            let _ = writeln!(said, "{name}: {}", types.join(" "));
-        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(said, "{name}: {types}");
     }
-    Ok(said)
+    said
 }
 
 fn without_comments(text: &str) -> String {
@@ -192,6 +135,16 @@ fn pointed(argument: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_are_there_stay() {
+        assert_eq!(with_known(&[], |_| None), KNOWN);
+        let names = ["iput", "zzz", "plain"].map(str::to_owned);
+        let said = with_known(&names, |name| {
+            Some(if name == "plain" { "- -" } else { "inode -" }.to_owned())
+        });
+        assert_eq!(said, format!("{KNOWN}zzz: inode -\n"));
+    }
 
     #[test]
     fn prototypes_are_found() {

@@ -82,7 +82,7 @@ const REGISTERED: [(&str, &str, &str, bool, &str); 3] = [
         false,
         "static struct notifier_block forged;\nforged.notifier_call = (void *)&panic_timeout;\ncrc_t10dif_nb.next = &forged;",
     ),
-    // The kernel writes behind the word that leads to the first algorithm's users.
+    // The same of one of several.
     (
         "tea",
         "/crypto/tea.c",
@@ -97,7 +97,10 @@ const REGISTERED: [(&str, &str, &str, bool, &str); 3] = [
 fn what_is_registered_is_the_kernel_s(machine: &Machine<'_>, folder: &Path) {
     let only = std::env::var("ONLY").ok();
     for (module, file, line, before, harm) in REGISTERED {
-        if only.as_ref().is_some_and(|only| only.split(',').all(|name| name != module)) {
+        if only
+            .as_ref()
+            .is_some_and(|only| only.split(',').all(|name| name != module))
+        {
             continue;
         }
         let folder = folder.join(module);
@@ -130,7 +133,15 @@ fn what_is_registered_is_the_kernel_s(machine: &Machine<'_>, folder: &Path) {
         let said = machine.boot(&work, Instead::Walled(&folder, &library()));
         let said = said.unwrap_or_else(|error| panic!("{module}: {error}"));
         let gone = format!("init: rmmod {module}: done");
-        expect(&said, &[&gone, "init: insmod crc32_generic: done", ": Linux", "init: ends"]);
+        expect(
+            &said,
+            &[
+                &gone,
+                "init: insmod crc32_generic: done",
+                ": Linux",
+                "init: ends",
+            ],
+        );
         let same = said.matches("init: show /proc/sys/kernel/panic: -1");
         assert_eq!(same.count(), 2, "{module}:\n{said}");
     }

@@ -7,7 +7,9 @@
 //!   module ──► gate ──► mediator: has the caller allocated it? ──► kfree ──► the kernel tells (`rights::freed`)
 //! ```
 
+mod inodes;
 mod memory;
+mod parcels;
 mod room;
 
 use crate::journal::{self, SILENT, Thing};
@@ -16,9 +18,11 @@ use crate::links::{self, Link};
 use crate::registrations::{self, Register};
 use crate::trees::{self, Tree};
 use crate::{WALL, costs, disks, packets, returns, rights};
+use inodes::{ends_hash, ends_new, forgets_new, makes_inode, makes_root, takes_inode};
 use memory::{Source, copies, frees, frees_of, frees_page, gives, gives_of};
 use mullion_word::runtime::{caller, refuse};
 use mullion_word_table::Access;
+use parcels::{changes_packet, forwards_packet, gives_packet, takes_packet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Some of the kernel's functions have arguments on the stack.
@@ -127,68 +131,6 @@ fn gives_back(
         return 0;
     }
     call(real, arguments)
-}
-
-/// The module has an inode, and whether others wait for it until it is filled in.
-fn takes_inode(real: &AtomicUsize, by: By, arguments: Arguments) -> u64 {
-    let result = match by {
-        By::Result => takes(real, Thing::Inode, by, arguments),
-        _ => call(real, arguments),
-    };
-    let (has, inode) = match by {
-        By::Result => (!journal::is_nothing(result), result),
-        _ => (result as u32 == 0, arguments[0]),
-    };
-    if let (Some(domain), Some(wall)) = (caller().filter(|_| has), WALL.get())
-        && wall.kernel.is_new(inode)
-    {
-        journal::takes(&domain, Thing::NewInode, [inode, 0]);
-    }
-    result
-}
-
-/// These end the mark of a new inode, too.
-fn forgets_new(name: &str, arguments: Arguments) {
-    let inode = match name {
-        "iget_failed" | "discard_new_inode" => arguments[0],
-        "d_instantiate_new" => arguments[1],
-        _ => return,
-    };
-    if let Some(domain) = caller() {
-        journal::gives(&domain, Thing::NewInode, inode);
-    }
-}
-
-/// The inode is filled in, and others may have it.
-fn ends_new(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
-    gives_back(name, real, Thing::NewInode, 0, arguments)
-}
-
-/// The constructor of a cache makes an inode in each object, at the same place.
-fn makes_inode(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
-    let inode = arguments[0];
-    if !caller().is_some_and(|domain| rights::makes_inode(&domain, inode)) {
-        refuse(format!("{name}: {inode:#x} is not where the cache has inodes"));
-        return 0;
-    }
-    call(real, arguments)
-}
-
-/// An algorithm of digests goes: the first argument. The second one is a place in it.
-fn ends_hash(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
-    let hash = arguments[0];
-    // `mullion_recover.c` holds the number against the kernel's structure.
-    let within = hash.wrapping_add(8);
-    gives_back(name, real, Thing::Hash, 0, [hash, within, 0, 0, 0, 0, 0, 0])
-}
-
-/// The inode goes, and the name comes.
-fn makes_root(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
-    let root = gives_back(name, real, Thing::Inode, 0, arguments);
-    if let Some(domain) = caller().filter(|_| !journal::is_nothing(root)) {
-        journal::takes(&domain, Thing::Dentry, [root, 0]);
-    }
-    root
 }
 
 /// Once more what the module has already.
@@ -447,53 +389,6 @@ fn leaves(name: &str, real: &AtomicUsize, thing: Thing, arguments: Arguments) ->
 /// What the journal has of a thing of which there is one.
 const ONLY: u64 = 1;
 
-/// The packet is the caller's.
-fn takes_packet(real: &AtomicUsize, arguments: Arguments) -> u64 {
-    let result = call(real, arguments);
-    if let Some(domain) = caller().filter(|_| !journal::is_nothing(result)) {
-        packets::takes(&domain, result);
-    }
-    result
-}
-
-/// The packet is the caller's no longer: it is freed, or the kernel's.
-fn gives_packet(name: &str, real: &AtomicUsize, at: usize, arguments: Arguments) -> u64 {
-    let packet = arguments[at];
-    let is_its = caller().is_some_and(|domain| packets::gives(&domain, packet));
-    if packet != 0 && !is_its {
-        refuse(format!("{name}: {packet:#x} is not lent to the module"));
-        return 0;
-    }
-    call(real, arguments)
-}
-
-/// The packet goes to another device of the module's. It is still the caller's if the result is 0.
-fn forwards_packet(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
-    let packet = arguments[1];
-    let Some(domain) = caller().filter(|domain| packets::is_its(domain, packet)) else {
-        refuse(format!("{name}: {packet:#x} is not lent to the module"));
-        return 0;
-    };
-    let result = call(real, arguments);
-    match result as u32 {
-        0 => packets::renews(&domain, packet),
-        _ => drop(packets::gives(&domain, packet)),
-    }
-    result
-}
-
-/// The packet's bytes may lie elsewhere then.
-fn changes_packet(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
-    let packet = arguments[0];
-    let Some(domain) = caller().filter(|domain| packets::is_its(domain, packet)) else {
-        refuse(format!("{name}: {packet:#x} is not lent to the module"));
-        return 0;
-    };
-    let result = call(real, arguments);
-    packets::renews(&domain, packet);
-    result
-}
-
 /// Bytes of a device's address, which has 32: from where, and how many.
 fn sets_address(name: &str, real: &AtomicUsize, arguments: Arguments) -> u64 {
     let [_, offset, _, bytes, ..] = arguments;
@@ -535,7 +430,7 @@ enum By {
 #[derive(Clone, Copy)]
 enum How {
     Gives,
-    /// The same, of a function whose arguments are looked at by their types.
+    /// The same, of a function whose arguments are looked at by their types. The third one says how many bytes.
     GivesMemory,
     /// The first argument is the cache.
     GivesOf,
@@ -591,7 +486,8 @@ enum How {
 fn mediate(how: How, name: &'static str, real: &AtomicUsize, arguments: Arguments) -> u64 {
     costs::calls(name);
     match how {
-        How::Gives | How::GivesMemory => gives(real, None, arguments),
+        How::Gives => gives(real, (None, arguments[0]), arguments),
+        How::GivesMemory => gives(real, (None, arguments[2]), arguments),
         How::GivesOf => gives_of(name, real, arguments),
         How::Copies(source) => copies(name, real, source, arguments),
         How::FreesOf => frees_of(name, real, arguments),

@@ -94,10 +94,7 @@ impl Thing {
     /// Whether the kernel finds the module by it.
     fn is_registered(self) -> bool {
         match self {
-            Thing::FileSystem
-            | Thing::Registration
-            | Thing::Link
-            | Thing::Major => true,
+            Thing::FileSystem | Thing::Registration | Thing::Link | Thing::Major => true,
             Thing::Buffer
             | Thing::BufferLock
             | Thing::Page
@@ -264,7 +261,8 @@ pub(crate) fn forgets(task: u64) {
 
 /// Memory is freed: no inode lies there any more.
 pub(crate) fn freed(start: u64, bytes: u64) {
-    let is_there = |one: &Held| one.thing == Thing::NewInode && one.what[0].wrapping_sub(start) < bytes;
+    let is_there =
+        |one: &Held| one.thing == Thing::NewInode && one.what[0].wrapping_sub(start) < bytes;
     if NEW.load(Ordering::Relaxed) != 0 {
         let mut held = held();
         held.retain(|one| !is_there(one));

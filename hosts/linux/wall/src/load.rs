@@ -27,7 +27,9 @@ pub(crate) enum Refused {
     Policy(#[from] TextError),
     #[error("policy: {0}")]
     Names(#[from] LowerError),
-    #[error("policy: `{0}` is the running task's own state, or the processor's, which no module writes")]
+    #[error(
+        "policy: `{0}` is the running task's own state, or the processor's, which no module writes"
+    )]
     Task(String),
     #[error("policy: `{0}` does not say what a call hands on, or who calls")]
     Hands(String),

@@ -141,9 +141,10 @@ impl Type {
             "fileattr" => Type::Written(28),
             "msdos_dir_entry" | "fid" | "skb_shared_hwtstamps" => Type::Readable,
             // Their mediators look (allocators.rs). The last one is followed by nobody in this configuration.
-            "bio" | "blk_plug" | "crypto_tfm" | "crypto_alg" | "shash_alg" | "scomp_alg" | "notifier_block"
-            | "rtnl_link_ops" | "kmem_cache" | "radix_tree_root" | "rcu_head" | "timer_list"
-            | "work_struct" | "delayed_work" | "workqueue_struct" | "lock_class_key" => Type::Any,
+            "bio" | "blk_plug" | "crypto_tfm" | "crypto_alg" | "shash_alg" | "scomp_alg"
+            | "notifier_block" | "rtnl_link_ops" | "kmem_cache" | "radix_tree_root"
+            | "rcu_head" | "timer_list" | "work_struct" | "delayed_work" | "workqueue_struct"
+            | "lock_class_key" => Type::Any,
             _ => return None,
         })
     }
@@ -337,7 +338,9 @@ pub(crate) fn may_call(domain: &Domain, function: u64) -> bool {
     let id = domain.id().get();
     let tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tables = tables.iter().filter(|(of, _)| *of == id);
-    domain.has_function(function as usize) || tables.any(|(_, all)| all.contains(&function))
+    // A function whose arguments are looked at has another address in a module.
+    let is_named = |all: &Vec<u64>| all.contains(&function) || all.contains(&real(function));
+    domain.has_function(function as usize) || tables.any(|(_, all)| is_named(all))
 }
 
 /// A table of characters that is registered, or the kernel's own one. One of a module without a wall is a part of its data.

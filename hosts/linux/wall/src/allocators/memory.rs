@@ -8,19 +8,15 @@ use mullion_word_table::Access;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 
-/// Bytes that an object of a cache has, or so, and a copy.
+/// Bytes that an object of a cache has, or so, and a copy of a text.
 const SMALL: u64 = 1 << 10;
-/// No block is as large.
-const ADDRESS: u64 = 1 << 32;
 
-/// The result is the caller's: of a cache, or of the allocators that choose one themselves.
-pub(super) fn gives(real: &AtomicUsize, cache: Option<u64>, arguments: Arguments) -> u64 {
-    // Objects of caches are small, and so is what is copied. Of others the first argument says how many bytes.
-    let bytes = match cache {
-        Some(_) => SMALL,
-        None if arguments[0] >= ADDRESS => SMALL,
-        None => arguments[0].max(SMALL),
-    };
+/// The result is the caller's: of a cache, or of the allocators that choose one themselves; and how many bytes that are, or so.
+pub(super) fn gives(
+    real: &AtomicUsize,
+    (cache, bytes): (Option<u64>, u64),
+    arguments: Arguments,
+) -> u64 {
     if !room::has(bytes) {
         return 0;
     }
@@ -72,7 +68,7 @@ pub(super) fn gives_of(name: &str, real: &AtomicUsize, arguments: Arguments) -> 
         refuse(format!("{name}: {cache:#x} is no cache of the module's"));
         return 0;
     }
-    gives(real, Some(cache), arguments)
+    gives(real, (Some(cache), SMALL), arguments)
 }
 
 /// The source of a copy, which is the caller's.
@@ -108,7 +104,11 @@ pub(super) fn copies(name: &str, real: &AtomicUsize, source: Source, arguments: 
         refuse(format!("{name}: {from:#x} is not the module's to read"));
         return 0;
     }
-    gives(real, None, arguments)
+    let bytes = match source {
+        Source::Bytes => count,
+        _ => SMALL,
+    };
+    gives(real, (None, bytes), arguments)
 }
 
 /// The object is one that the caller has of this cache.
