@@ -1,5 +1,5 @@
-/* Back traces from within. Return addresses lie where a domain cannot read them, so there are none: backtrace() finds 0.
- * The report of a fault has the back trace, with names and lines. */
+/* Back traces from within: the addresses behind the calls that led here, and each as `program(+0x2f3a) [0x...]`, whose
+ * offset addr2line finds in the image. */
 #ifndef MULLION_EXECINFO_H
 #define MULLION_EXECINFO_H
 #ifdef __cplusplus

@@ -139,6 +139,27 @@ static void clocks(void)
 	printf("%d\n", pthread_mutex_clocklock(&mutex, CLOCK_REALTIME, &at) == ETIMEDOUT);
 }
 
+/* How many calls backtrace() finds below so many of this function. */
+static __attribute__((noinline)) int found_below(int calls, void **places)
+{
+	int found = calls ? found_below(calls - 1, places) : backtrace(places, 64);
+	__asm__ volatile("");
+	return found;
+}
+
+static void calls(void)
+{
+	void *places[64], *few[2];
+	int one = found_below(1, places), four = found_below(4, places);
+	printf("%d %d %d\n", four - one, places[1] == places[2], backtrace(few, 2));
+	char *place = (char *)(void *)found_below;
+	char *inside = places[0];
+	printf("%d\n", inside > place && inside < place + 4096);
+	char **names = backtrace_symbols(places, four);
+	printf("%d\n", strstr(names[0], "(+0x") != NULL && strstr(names[0], ") [0x") != NULL);
+	free(names);
+}
+
 int main(int count, char **arguments)
 {
 	__u32 four = sizeof(__u32);
@@ -148,10 +169,7 @@ int main(int count, char **arguments)
 	if (count > 1)
 		trees(arguments[1]);
 	clocks();
-	void *places[4];
-	int found = backtrace(places, 4);
-	char **names = backtrace_symbols(places, found);
-	printf("%d\n", names != NULL);
+	calls();
 	program_invocation_name = "program";
 	error_print_progname = NULL;
 	dup2(1, 2);
