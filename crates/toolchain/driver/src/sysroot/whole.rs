@@ -104,7 +104,6 @@ const SOURCES: &[Part] = &[
             "chrono",
             "compatibility",
             "cow-stdexcept",
-            "cxx11-hash",
             "cxx11-ios_failure",
             "cxx11-stdexcept",
             "functexcept",
