@@ -9,6 +9,7 @@ use mullion_fetch::Lock;
 use serde::Deserialize;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -91,6 +92,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     let known: Known =
         toml::from_str(include_str!("../libstdcxx.toml")).context("libstdcxx.toml")?;
     let tests = unpack(&options.directory)?;
+    leave_permissions_out(&tests)?;
     let names = list(&tests, options)?;
     let native = side(
         PathBuf::from("g++"),
@@ -201,6 +203,19 @@ fn unpack(directory: &Path) -> anyhow::Result<PathBuf> {
         bail!("tar could not read {}", archive.display());
     }
     Ok(tests)
+}
+
+/// Whose processes no permission of a file stops, natively and in a domain: the suite asks for the user's number, which
+/// in a domain is nobody's.
+fn leave_permissions_out(tests: &Path) -> anyhow::Result<()> {
+    const ASKED: &str = "if (geteuid() != 0)";
+    if fs::metadata("/proc/self")?.uid() != 0 {
+        return Ok(());
+    }
+    let file = tests.join("util/testsuite_fs.h");
+    let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    fs::write(&file, text.replace(ASKED, "if (false)"))?;
+    Ok(())
 }
 
 /// The tests that are programs, by their paths below `tests`.
