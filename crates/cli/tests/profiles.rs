@@ -153,3 +153,90 @@ fn without_a_directory_the_program_says_that_it_has_no_place_for_counts() {
         "{said}"
     );
 }
+
+/// Arguments in vector registers and in `al` go through `mcount`, which is called before they are used.
+const CALLS: &str = r#"
+#include <stdarg.h>
+#include <stdio.h>
+__attribute__((noinline)) double add(double x, double y, float z, int n) { return n ? x + y + z : add(z, x, y, 1); }
+__attribute__((noinline)) double sum(int count, ...) {
+    va_list list;
+    va_start(list, count);
+    double all = 0;
+    for (int at = 0; at < count; at++)
+        all = add(all, va_arg(list, double), 1, at & 1);
+    va_end(list);
+    return all;
+}
+struct large { long words[9]; };
+__attribute__((noinline)) struct large large(struct large x, long y) { x.words[8] += y; return x; }
+int main(void) {
+    struct large x = {{1, 2, 3, 4, 5, 6, 7, 8, 9}};
+    for (int at = 0; at < 70; at++) {
+        x = large(x, x.words[8] + at);
+    }
+    printf("%.3f %ld\n", sum(5, 1.5, 2.5, 3.5, 4.5, 5.5), x.words[8]);
+    return 0;
+}
+"#;
+
+/// What gprof says of a run: names with numbers of calls.
+fn calls(walled: bool, level: &str) -> (String, Vec<(String, u64)>) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let place = directory.path();
+    fs::write(place.join("calls.c"), CALLS).expect("written");
+    let mullion = env!("CARGO_BIN_EXE_mullion");
+    let line = ["-pg", level, "calls.c", "-o", "program.mx"];
+    let output = match walled {
+        true => {
+            run(place, mullion, &[&["cc"], &line[..]].concat());
+            run(place, mullion, &["run", "--dir", ".::/", "program.mx"])
+        }
+        false => {
+            run(place, "gcc", &line);
+            run(place, "./program.mx", &[])
+        }
+    };
+    let said = run(place, "gprof", &["-b", "-p", "program.mx", "gmon.out"]);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let numbers = words.get(3)?.parse().ok()?;
+        let name = words.last()?.split('.').next()?;
+        Some((name.to_owned(), numbers))
+    };
+    let mut rows: Vec<(String, u64)> = said.lines().filter_map(row).collect();
+    // Natively the caller of main lies outside the program, and its call is not counted.
+    rows.retain(|(name, _)| name != "main");
+    rows.sort();
+    (String::from_utf8_lossy(&output.stdout).into_owned(), rows)
+}
+
+#[test]
+fn gprof_counts_the_calls_of_a_run_as_natively() {
+    for level in ["-O0", "-O2"] {
+        let (said, rows) = calls(true, level);
+        let (native, expected) = calls(false, level);
+        assert_eq!((&said, &rows), (&native, &expected), "{level}");
+        assert!(rows.contains(&("large".to_owned(), 70)), "{rows:?}");
+        assert!(rows.contains(&("sum".to_owned(), 1)), "{rows:?}");
+        // More than 32 bits of an argument.
+        assert!(said.ends_with(" -71\n"), "{said}");
+    }
+}
+
+#[test]
+fn calls_without_a_directory_are_told_and_lost() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let place = directory.path();
+    fs::write(place.join("calls.c"), CALLS).expect("written");
+    let mullion = env!("CARGO_BIN_EXE_mullion");
+    run(
+        place,
+        mullion,
+        &["cc", "-pg", "calls.c", "-o", "program.mx"],
+    );
+    let output = run(place, mullion, &["run", "program.mx"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("profile: gmon.out: "), "{said}");
+}

@@ -211,6 +211,7 @@ impl Arguments {
         nothing("--mullion-count", self.count)?;
         nothing("--mullion-export", !self.exports.is_empty())?;
         nothing("--key", self.key.is_some())?;
+        nothing("-pg", scan.counted_calls)?;
         nothing("-static", scan.fixed)
     }
 

@@ -88,10 +88,6 @@ const REFUSED: &[(&str, &str)] = &[
         "transactions are not allowed in a domain; leave the option out",
     ),
     (
-        "-pg",
-        "a domain has no timer that could sample it; use --coverage, or perf on the host",
-    ),
-    (
         "-static-libasan",
         "the sanitizers' run time does not live in a domain",
     ),
@@ -135,6 +131,8 @@ pub(super) struct Scan {
     /// `-shared`, `-static`
     pub(super) shared: bool,
     pub(super) fixed: bool,
+    /// `-pg`, `-p`
+    pub(super) counted_calls: bool,
 }
 
 impl Scan {
@@ -189,6 +187,7 @@ impl Scan {
             "-c" | "-S" | "-E" | "-M" | "-MM" | "-fsyntax-only" => self.stops_early = true,
             "-shared" => self.shared = true,
             "-static" => self.fixed = true,
+            "-pg" | "-p" => self.counted_calls = true,
             "-nostdinc" => sorted.standard_headers = false,
             "-nostdinc++" => sorted.standard_cxx_headers = false,
             "-o" => self.expects_output = true,
