@@ -31,6 +31,14 @@ fn options(name: &str) -> &'static [&'static str] {
     }
 }
 
+/// Libraries that a program is linked with.
+fn libraries(name: &str) -> &'static [&'static str] {
+    match name {
+        "quad.c" => &["-lquadmath", "-lm"],
+        _ => &[],
+    }
+}
+
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/programs")
@@ -203,7 +211,7 @@ fn agrees_with_files(name: &str, compiler: &str, options: &[&str]) {
     let host = if compiler == "cc" { "gcc" } else { "g++" };
     let mut build = Command::new(host);
     build.args(options).args(["-O1", "-w"]).arg(source(name));
-    must(build.arg("-o").arg(&native));
+    must(build.arg("-o").arg(&native).args(libraries(name)));
     let directory = |name: &str| {
         let directory = work.path().join(name);
         std::fs::create_dir(&directory).expect("room");
@@ -214,7 +222,8 @@ fn agrees_with_files(name: &str, compiler: &str, options: &[&str]) {
         let image = work.path().join("image.mx");
         let mut build = Command::new(env!("CARGO_BIN_EXE_mullion"));
         build.arg(compiler).args(options).args([level, "-g1", "-w"]);
-        must(build.arg(source(name)).arg("-o").arg(&image));
+        build.arg(source(name)).arg("-o").arg(&image);
+        must(build.args(libraries(name)));
         let mut run = Command::new(env!("CARGO_BIN_EXE_mullion"));
         run.args(["run", "--clock", "--dir"]);
         run.arg(format!("{}::/work", directory(level).display()));
@@ -237,6 +246,18 @@ fn streams_locales_and_the_rest_of_cxx() {
 #[test]
 fn files_in_cxx() {
     agrees_with_files("files.cc", "c++", &["-std=c++17"]);
+}
+
+/// `_Decimal32`, `_Decimal64` and `_Decimal128`, by their bits.
+#[test]
+fn decimal_floating_point() {
+    agrees_with_files("decimal.c", "cc", &[]);
+}
+
+/// libquadmath: functions, text and complex numbers of `__float128`.
+#[test]
+fn numbers_of_128_bits() {
+    agrees_with_files("quad.c", "cc", &[]);
 }
 
 #[test]

@@ -75,12 +75,13 @@ pub enum DriverError {
         /// What the compiler says of itself.
         found: String,
     },
-    /// The library of coverage and profiles fits one release of gcc alone.
+    /// Parts of gcc's own libraries fit one release of gcc alone.
     #[error(
-        "coverage and profiles are written for gcc 12 alone, and this is gcc {found}; install gcc-12, or name it in \
-         MULLION_CC"
+        "{what} built for gcc 12 alone, and this is gcc {found}; install gcc-12, or name it in MULLION_CC"
     )]
     OtherGcc {
+        /// The library's name, and a verb.
+        what: &'static str,
         /// What the compiler says of itself.
         found: String,
     },

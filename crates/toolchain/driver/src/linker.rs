@@ -3,7 +3,7 @@
 use crate::{
     DriverError, arguments, assembler, checked, growth, response, shared, sysroot, tools, word,
 };
-use mullion_rewriter::Base;
+use mullion_rewriter::{Base, Options};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -35,11 +35,11 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
         None
     };
     if needed.is_none() {
-        with_profiles(&mut arguments)?;
+        with_named(&mut arguments)?;
     }
     arguments.push("-o".into());
     arguments.push(temporary.clone().into());
-    let success = with_library(&mut arguments)?;
+    let success = with_libraries(&mut arguments)?;
     let code = if success {
         ExitCode::SUCCESS
     } else {
@@ -81,45 +81,77 @@ fn output_of(arguments: &mut Vec<OsString>) -> PathBuf {
     output
 }
 
-/// Has the library of coverage and profiles, which gcc names if its options ask for one, found in the sysroot.
-fn with_profiles(arguments: &mut [OsString]) -> Result<(), DriverError> {
-    if arguments.iter().any(|argument| argument == "-lgcov") {
-        let library = sysroot::profiles(&assembler::options_from_environment()?)?;
-        for name in arguments.iter_mut().filter(|name| *name == "-lgcov") {
-            *name = library.clone().into();
+/// A library that is built when it is first asked for.
+type Built = fn(&Options) -> Result<PathBuf, DriverError>;
+
+/// Libraries that the command line names, gcc itself for its options or a build system.
+const NAMED: &[(&str, Built)] = &[
+    ("-lgcov", sysroot::profiles),
+    ("-lquadmath", sysroot::quadmath),
+];
+
+/// Has these libraries found in the sysroot.
+fn with_named(arguments: &mut [OsString]) -> Result<(), DriverError> {
+    for (name, built) in NAMED {
+        let mut library = None;
+        for argument in arguments.iter_mut().filter(|argument| *argument == name) {
+            if library.is_none() {
+                library = Some(built(&assembler::options_from_environment()?)?);
+            }
+            if let Some(library) = &library {
+                *argument = library.clone().into();
+            }
         }
     }
     Ok(())
 }
 
-/// Runs the real linker; whether it succeeded. A program that asks for more of the C++ library than is built at first gets the
-/// whole of it.
-fn with_library(arguments: &mut Vec<OsString>) -> Result<bool, DriverError> {
-    let library = arguments.iter().position(|argument| argument == CXX);
-    let Some(place) = library else {
-        return Ok(run(arguments, Stdio::inherit())?.status.success());
-    };
+/// Runs the real linker; whether it succeeded. A program that asks for more of the C++ library, or of gcc's, than is
+/// built at first gets the whole of it.
+fn with_libraries(arguments: &mut Vec<OsString>) -> Result<bool, DriverError> {
     let first = run(arguments, Stdio::piped())?;
     let said = String::from_utf8_lossy(&first.stderr);
-    if first.status.success() || !wants_more(&said) {
+    let cxx = arguments.iter().position(|argument| argument == CXX);
+    let cxx = cxx.filter(|_| !first.status.success() && wants_more(&said));
+    let decimal = !first.status.success() && wants_decimals(&said);
+    if cxx.is_none() && !decimal {
         let _ = std::io::stderr().write_all(&first.stderr);
         return Ok(first.status.success());
     }
-    let whole = sysroot::whole_cxx(&assembler::options_from_environment()?);
-    let whole = whole.inspect_err(|_| {
-        let _ = std::io::stderr().write_all(&first.stderr);
-    })?;
+    let built = |library: Built| {
+        let library = library(&assembler::options_from_environment()?);
+        library.inspect_err(|_| {
+            let _ = std::io::stderr().write_all(&first.stderr);
+        })
+    };
     // Each may ask for the other.
-    arguments.splice(
-        place..=place,
-        [
-            OsString::from("--start-group"),
-            whole.into(),
-            CXX.into(),
-            "--end-group".into(),
-        ],
-    );
+    let together = |names: &[OsString]| {
+        let begin = std::iter::once("--start-group".into());
+        let whole = begin.chain(names.iter().cloned());
+        whole
+            .chain(["--end-group".into()])
+            .collect::<Vec<OsString>>()
+    };
+    if let Some(place) = cxx {
+        let whole = built(sysroot::whole_cxx)?;
+        arguments.splice(place..=place, together(&[whole.into(), CXX.into()]));
+    }
+    if decimal {
+        let names = [
+            built(sysroot::decimal)?.into(),
+            "-lc".into(),
+            "-lgcc".into(),
+        ];
+        arguments.extend(together(&names));
+    }
     Ok(run(arguments, Stdio::inherit())?.status.success())
+}
+
+/// Whether the linker missed a function of decimal floating point.
+fn wants_decimals(said: &str) -> bool {
+    let beginning = format!("`{}", sysroot::DECIMAL);
+    said.lines()
+        .any(|line| line.contains("undefined") && line.contains(&beginning))
 }
 
 /// How g++ names the C++ library.

@@ -23,11 +23,13 @@ mod embedded;
 mod gcc;
 mod gcov;
 mod musl;
+mod numbers;
 mod pure;
 mod unit;
 mod whole;
 
 pub(crate) use gcov::prepare as profiles;
+pub(crate) use numbers::{DECIMAL, decimal, quadmath};
 pub(crate) use pure::HEAP;
 pub(crate) use unit::entries;
 pub(crate) use whole::prepare as whole_cxx;
