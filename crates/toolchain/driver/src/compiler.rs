@@ -4,9 +4,9 @@ use crate::arguments::{Arguments, Kind, OPTIONS_HELP, Task};
 use crate::origin::Origin;
 use crate::sysroot::Sysroot;
 use crate::tools::{self, Tools};
-use crate::{DriverError, assembler, checked, shared, specs};
+use crate::{DriverError, assembler, checked, opened, shared, specs};
 use mullion_rewriter::Wall;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -120,6 +120,12 @@ pub fn compile(language: Language, arguments: &Arguments) -> Result<Compiled, Dr
             gcc.env(shared::SHARED, if cxx { shared::CXX } else { "c" });
         } else {
             gcc.args(&arguments.forwarded).env(shared::SHARED, "");
+        }
+        if !arguments.opened.is_empty() {
+            // Names with a colon cannot be told apart; the linker says so, as it does not find them.
+            let joined = arguments.opened.iter().map(|path| path.as_os_str());
+            let joined: Vec<_> = joined.collect();
+            gcc.env(opened::OPENED, joined.join(OsStr::new(":")));
         }
         if arguments.traps_undefined {
             gcc.arg("-fsanitize-undefined-trap-on-error");

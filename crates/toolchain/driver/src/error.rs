@@ -75,6 +75,11 @@ pub enum DriverError {
         /// What the compiler says of itself.
         found: String,
     },
+    /// What is named to be opened by `dlopen` is something else.
+    #[error(
+        "{0}: no library that mullion cc -shared made, so no image can have it opened by dlopen"
+    )]
+    NoLibrary(PathBuf),
     /// Parts of gcc's own libraries fit one release of gcc alone.
     #[error(
         "{what} built for gcc 12 alone, and this is gcc {found}; install gcc-12, or name it in MULLION_CC"

@@ -28,6 +28,7 @@ mod compiler;
 mod error;
 mod growth;
 mod linker;
+mod opened;
 mod origin;
 mod response;
 pub mod rust;

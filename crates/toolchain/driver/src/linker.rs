@@ -1,7 +1,8 @@
 //! What gcc calls as its linker: the real one, two corrections, a sum, and a warning.
 
 use crate::{
-    DriverError, arguments, assembler, checked, growth, response, shared, sysroot, tools, word,
+    DriverError, arguments, assembler, checked, growth, opened, response, shared, sysroot,
+    tools, word,
 };
 use mullion_rewriter::{Base, Options};
 use std::ffi::OsString;
@@ -34,12 +35,18 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
         arguments = shared::for_image(arguments);
         None
     };
+    let mut opened = None;
     if needed.is_none() {
+        let libraries = opened::prepare(&mut arguments)?;
+        arguments.splice(0..0, libraries.first.iter().cloned());
+        arguments.extend(libraries.last.iter().cloned());
+        opened = Some(libraries);
         with_named(&mut arguments)?;
     }
     arguments.push("-o".into());
     arguments.push(temporary.clone().into());
     let success = with_libraries(&mut arguments)?;
+    drop(opened);
     let code = if success {
         ExitCode::SUCCESS
     } else {

@@ -68,7 +68,7 @@ pub(crate) fn is_asked_for() -> bool {
 }
 
 /// What a name behind `-l` was found to be.
-enum Found {
+pub(crate) enum Found {
     /// A library of ours.
     Library(PathBuf),
     /// An archive that was made here.
@@ -78,7 +78,7 @@ enum Found {
 }
 
 /// The directories that are searched.
-fn directories(arguments: &[OsString]) -> Vec<PathBuf> {
+pub(crate) fn directories(arguments: &[OsString]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -91,7 +91,7 @@ fn directories(arguments: &[OsString]) -> Vec<PathBuf> {
     found
 }
 
-fn find(name: &OsStr, directories: &[PathBuf]) -> Found {
+pub(crate) fn find(name: &OsStr, directories: &[PathBuf]) -> Found {
     let file = |suffix: &str| match name.as_bytes().strip_prefix(b":") {
         Some(whole) => OsStr::from_bytes(whole).to_owned(),
         None => {
@@ -119,7 +119,7 @@ fn find(name: &OsStr, directories: &[PathBuf]) -> Found {
 }
 
 /// Whether the file is a relocatable object.
-fn is_object(file: &Path) -> bool {
+pub(crate) fn is_object(file: &Path) -> bool {
     let mut head = [0; 18];
     let read =
         fs::File::open(file).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head));
@@ -127,7 +127,7 @@ fn is_object(file: &Path) -> bool {
 }
 
 /// Whether an input is a library of ours, by its name and by what it is.
-fn is_library(input: &OsStr) -> bool {
+pub(crate) fn is_library(input: &OsStr) -> bool {
     let name = Path::new(input).file_name().unwrap_or_default().as_bytes();
     let named = name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.");
     named && is_object(Path::new(input))
@@ -199,7 +199,7 @@ pub(crate) fn finish(library: &Path, needed: &[OsString]) -> Result<(), DriverEr
 }
 
 /// What a library says that it needs.
-fn needed_by(library: &Path) -> Vec<OsString> {
+pub(crate) fn needed_by(library: &Path) -> Vec<OsString> {
     let Ok(scratch) = tempfile::NamedTempFile::new() else {
         return Vec::new();
     };

@@ -18,7 +18,7 @@ pub(crate) fn text(library: &Path, script: &Path, start: &[&Path]) -> String {
         .collect();
     format!(
         "*link:\n-m elf_x86_64 %{{r:;:-static -pie --no-dynamic-linker -z text -z norelro -z noexecstack \
-         -z nodynamic-undefined-weak --eh-frame-hdr --hash-style=gnu -T {script}}}\n\n\
+         -z nodynamic-undefined-weak --eh-frame-hdr --hash-style=gnu -T {script} %{{rdynamic:-export-dynamic}}}}\n\n\
          *link_libgcc:\n-L{library}\n\n\
          *libgcc:\n\n\n\
          *lib:\n--start-group -lc -lgcc --end-group\n\n\

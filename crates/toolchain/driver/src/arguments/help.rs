@@ -28,6 +28,8 @@ mullion cc and mullion c++ take the options of gcc and g++, and:
   --mullion-kind=KIND         program (the default): has main, is run once;
                               extension: has exports that a host calls
   --mullion-export=F,G...     exports these functions, as MULLION_EXPORT does
+  --mullion-dlopen=L,M...     puts these shared libraries of -shared, and those in folders that are
+                              named, into the image, where dlopen finds them; nothing else is opened
   --mullion-keep=DIRECTORY    keeps the assembler text, before and after rewriting
   --type FILE, --key NAME     signs a compilation record beside each image that is
                               linked (IMAGE.record): of the module type in FILE (or
@@ -43,6 +45,8 @@ Environment:
   MULLION_HEAP                the heap, where the option is not given
   MULLION_BASE                the base, where the option is not given
   MULLION_COUNT               1: as --mullion-count
+  MULLION_DLOPEN              as --mullion-dlopen, with colons; it counts for images
+                              that call dlopen
   MULLION_KEYS                the directory of keys (~/.config/mullion/keys)
   MULLION_PASSPHRASE_FILE     the passphrase of the key, where no terminal is
   MULLION_CC, MULLION_CXX     the compilers to use instead of gcc-12 and g++-12, or
@@ -64,7 +68,7 @@ configure takes it for a cross compiler (--host), since a module is no program.
 -shared makes an object that later links take into the image, as a whole, where they
 name it. -fsanitize=undefined traps.
 
-Not possible in a domain: libraries that are loaded (dlopen), 32-bit code (-m32),
+Not possible in a domain: libraries that are loaded from files, 32-bit code (-m32),
 -fsplit-stack, the other sanitizers, large code models. -flto, -fstack-protector,
 -fcf-protection and -fPIC are accepted and have no effect. -march=native and its
 like are taken without AVX-512 (and AVX-VNNI, FMA4, XOP, TBM), which -v tells.

@@ -70,6 +70,8 @@ pub struct Arguments {
     pub kind: Kind,
     /// Functions to export.
     pub exports: Vec<String>,
+    /// Libraries, and folders of them, that the program may open.
+    pub opened: Vec<PathBuf>,
     /// Where to keep intermediate text.
     pub keep: Option<PathBuf>,
     /// What is produced.
@@ -113,6 +115,7 @@ impl Arguments {
             inputs: Vec::new(),
             kind: Kind::default(),
             exports: Vec::new(),
+            opened: Vec::new(),
             keep: None,
             task: Task::Question,
             output: None,
@@ -212,6 +215,7 @@ impl Arguments {
         nothing("--mullion-export", !self.exports.is_empty())?;
         nothing("--key", self.key.is_some())?;
         nothing("-pg", scan.counted_calls)?;
+        nothing("--mullion-dlopen", !self.opened.is_empty())?;
         nothing("-static", scan.fixed)
     }
 
@@ -239,6 +243,12 @@ impl Arguments {
                     .split(',')
                     .filter(|name| !name.is_empty())
                     .map(str::to_owned),
+            ),
+            "dlopen" => self.opened.extend(
+                value
+                    .split(',')
+                    .filter(|name| !name.is_empty())
+                    .map(PathBuf::from),
             ),
             "keep" if !value.is_empty() => self.keep = Some(PathBuf::from(value)),
             "help" => self.help = true,
