@@ -75,6 +75,17 @@ pub enum DriverError {
         /// What the compiler says of itself.
         found: String,
     },
+    /// Code that was not rewritten is in an image, which does not verify.
+    #[error(
+        "{objects}: code that mullion cc did not make, and the image does not verify with it ({violation}); build it \
+         by mullion cc, or leave NASM's files out for the library's C (-DWITH_SIMD=0, --disable-asm and their like)"
+    )]
+    Foreign {
+        /// The objects.
+        objects: String,
+        /// The first rule that is broken.
+        violation: String,
+    },
     /// What is named to be opened by `dlopen` is something else.
     #[error(
         "{0}: no library that mullion cc -shared made, so no image can have it opened by dlopen"

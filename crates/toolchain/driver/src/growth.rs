@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 
 /// Assembler text that makes room for a record: bytes before, bytes after.
 pub(crate) const RECORD: &str = "\n\t.section .mullion.growth,\"\",@progbits\n\t.long 0, 0\n";
-const SECTION: &str = ".mullion.growth";
+pub(crate) const SECTION: &str = ".mullion.growth";
 const NOTE: &str = ".note.mullion";
 /// Bytes of a record, and where a note's words begin: behind its header and its name.
 const LENGTH: u64 = 8;

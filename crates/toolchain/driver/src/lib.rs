@@ -26,6 +26,7 @@ mod checked;
 mod clang;
 mod compiler;
 mod error;
+mod foreign;
 mod growth;
 mod linker;
 mod opened;

@@ -1,7 +1,7 @@
 //! What gcc calls as its linker: the real one, two corrections, a sum, and a warning.
 
 use crate::{
-    DriverError, arguments, assembler, checked, growth, opened, response, shared, sysroot,
+    DriverError, arguments, assembler, checked, foreign, growth, opened, response, shared, sysroot,
     tools, word,
 };
 use mullion_rewriter::{Base, Options};
@@ -43,6 +43,7 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
         opened = Some(libraries);
         with_named(&mut arguments)?;
     }
+    let inputs = opened::inputs(&arguments);
     arguments.push("-o".into());
     arguments.push(temporary.clone().into());
     let success = with_libraries(&mut arguments)?;
@@ -59,7 +60,7 @@ pub fn link(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, D
     let finished = if success {
         let made = match &needed {
             Some(needed) => shared::finish(&temporary, needed),
-            None => finish(&temporary),
+            None => finish(&temporary, &inputs),
         };
         made.and_then(|()| {
             if needed.is_none() && arguments::base_from_environment()? == Base::Register {
@@ -242,15 +243,20 @@ fn warn_of_segment(image: &Path, output: &Path) -> Result<(), DriverError> {
     Ok(())
 }
 
-fn finish(temporary: &Path) -> Result<(), DriverError> {
+fn finish(temporary: &Path, inputs: &[PathBuf]) -> Result<(), DriverError> {
     let file = OpenOptions::new().read(true).write(true).open(temporary);
     file.and_then(|file| {
         correct(&file)?;
         // Without the sum the image is as good.
         let _unknown = growth::add_up(&file, growth::IN_IMAGE);
-        Ok(())
+        read::<2>(&file, E_TYPE)
     })
     .map_err(|cause| DriverError::io(temporary, cause))
+    .and_then(|kind| match kind {
+        ET_DYN => foreign::check(temporary, inputs),
+        // A part of an image (`-r`).
+        _ => Ok(()),
+    })
 }
 
 /// What GNU ld says and does not mean. It calls a position-independent

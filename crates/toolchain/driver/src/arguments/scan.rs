@@ -125,6 +125,8 @@ pub(super) struct Scan {
     pub(super) expects_value: bool,
     expects_output: bool,
     expects_language: bool,
+    /// `-x`
+    language: bool,
     inputs: bool,
     stops_early: bool,
     questions: bool,
@@ -159,6 +161,14 @@ impl Scan {
             self.inputs = true;
             sorted.inputs.push(PathBuf::from(argument));
             let extension = Path::new(argument).extension().and_then(OsStr::to_str);
+            let nasm = extension.is_some_and(|name| ["asm", "nasm"].contains(&name));
+            if nasm && !self.language {
+                return Err(DriverError::Refused {
+                    option: argument.to_owned(),
+                    reason: "a source of NASM's, which is not read; leave it out for the library's C \
+                             (-DWITH_SIMD=0, --disable-asm and their like), or write it for GNU as (.s, .S)",
+                });
+            }
             sorted.cxx |= extension.is_some_and(|extension| CXX_SUFFIXES.contains(&extension));
             return Ok(());
         }
@@ -199,6 +209,7 @@ impl Scan {
             sorted.output = Some(PathBuf::from(output));
         }
         sorted.cxx |= text.starts_with("-xc++");
+        self.language |= text.starts_with("-x");
         sorted.names_processor |= [
             "-march=",
             "-mavx512",
