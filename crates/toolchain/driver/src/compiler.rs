@@ -40,6 +40,8 @@ pub(crate) const CODE: &[&str] = &[
     "-fcf-protection=none",
     "-masm=att",
     "-fno-lto",
+    // A nested function whose address is taken needs code on the stack: the call faults.
+    "-Wtrampolines",
     // What no image may hold (EVEX instructions and masks, and AMD's of before), and `-march=native` asks for.
     "-mno-avx512f",
     "-mno-avxvnni",
