@@ -72,7 +72,10 @@ fn a_refusal_names_the_line_of_the_file() {
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     let place = file.display();
     for line in [
-        format!("{place}:7: error: the registers r11, r14 and r15 are reserved: `jmp *%r14`"),
+        format!(
+            "{place}:7: error: the registers r11, r14 and r15 are reserved; name another, or let the compiler choose one \
+             (\"=r\"): `jmp *%r14`"
+        ),
         format!("{place}:8: error: not an instruction that an extension may use"),
     ] {
         assert!(said.contains(&line), "{said}");

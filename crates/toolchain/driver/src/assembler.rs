@@ -186,17 +186,20 @@ fn unit_of(text: &str) -> Option<&str> {
     names.next()?.strip_suffix('"')
 }
 
-/// The function that a line (from 1) is part of: the label in front of it that is not the compiler's own.
+/// The function that a line (from 1) is part of: the label in front of it that is not the compiler's own. People write
+/// instructions behind labels.
 fn function_of(text: &str, line: usize) -> Option<&str> {
     let lines: Vec<&str> = text.lines().take(line).collect();
     let mut labels = lines
         .into_iter()
         .rev()
-        .filter_map(|line| line.strip_suffix(':'));
+        .filter_map(|line| Some(line.split_once(':')?.0));
     let plain = |label: &&str| {
-        !label.starts_with(|first: char| {
-            first == '.' || first.is_ascii_digit() || first.is_whitespace()
-        }) && !label.contains([' ', '"', '#'])
+        !label.starts_with(|first: char| first == '.' || first.is_ascii_digit())
+            && label
+                .chars()
+                .all(|letter| letter.is_alphanumeric() || "_.$@".contains(letter))
+            && !label.is_empty()
     };
     labels.find(plain)
 }
@@ -359,7 +362,9 @@ mod tests {
             found.ends_with("`syscall` in `second`; with -g the line is known"),
             "{found}"
         );
-        // Written by hand, its own lines count.
+        // Written by hand, its own lines count, and a label may have an instruction behind it.
+        let found = said("g:\n\tnop\nf:\tsyscall\n");
+        assert!(found.ends_with("`syscall` in `f`"), "{found}");
         let found = said("f:\n\tsyscall\n");
         assert!(found.starts_with("/tmp/ccAbc.s:2: error: "), "{found}");
         assert!(found.ends_with("`syscall` in `f`"), "{found}");

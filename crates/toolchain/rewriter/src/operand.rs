@@ -229,7 +229,9 @@ pub(crate) fn operand(text: &str, direct: bool) -> Result<Operand<'_>, Unreadabl
                 return Ok(Operand::Other(text));
             }
             let Some((segment, rest)) = name.split_once(':') else {
-                return Err("a register that extensions may not use");
+                return Err(
+                    "a register that extensions may not use; general registers, xmm0 to xmm15 and ymm0 to ymm15 remain (no MMX, no AVX-512)",
+                );
             };
             let segment = match segment.trim() {
                 "fs" => Segment::Fs,

@@ -139,7 +139,7 @@ impl<'a, 'r> Parser<'a, 'r> {
             return self.refuse(
                 line,
                 name,
-                Reason::Directive("moving the location counter is not supported"),
+                Reason::Directive("moving the location counter is not supported; write .balign, or .skip in a section of data"),
             );
         }
         if symbol_length(expression) == expression.len()

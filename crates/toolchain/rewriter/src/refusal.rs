@@ -31,7 +31,9 @@ impl Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Reason {
     /// No row of the instruction table permits it.
-    #[error("not an instruction that an extension may use, or not with these operands")]
+    #[error(
+        "not an instruction that an extension may use, or not with these operands; write it in C, or with others"
+    )]
     UnknownInstruction,
     /// The same of an instruction for which there is another way, which is said.
     #[error("not an instruction that an extension may use: {0}")]
@@ -51,31 +53,37 @@ pub enum Reason {
     )]
     DataInCode,
     /// `%r11`, `%r14` and `%r15` belong to the rewriter.
-    #[error("the registers r11, r14 and r15 are reserved")]
+    #[error(
+        "the registers r11, r14 and r15 are reserved; name another, or let the compiler choose one (\"=r\")"
+    )]
     ReservedRegister,
     /// 8-, 16- or 32-bit use of the stack pointer.
-    #[error("only the whole 64-bit stack pointer can be moved")]
+    #[error("only the whole 64-bit stack pointer can be moved; use rsp")]
     NarrowStackPointer,
     /// A use of the stack pointer that has no translation.
-    #[error("this use of the stack pointer has no translation")]
+    #[error(
+        "this use of the stack pointer has no translation; copy it to another register, and use that"
+    )]
     StackPointer,
     /// Flags of an adjustment of the stack are read later.
-    #[error("the flags of a stack adjustment are used behind it")]
+    #[error("the flags of a stack adjustment are used behind it; adjust the stack with lea")]
     StackFlags,
     /// A branch to something other than a symbol or local label.
     #[error("a branch goes to a symbol or a local label only")]
     BranchTarget,
     /// A prefix that does not go with the instruction.
-    #[error("this prefix does not go with this instruction")]
+    #[error("this prefix does not go with this instruction; leave it out")]
     Prefix,
     /// `bt` and kin with an index register reach beyond their memory operand.
     #[error("a bit string in memory cannot be confined; load the word first")]
     BitString,
     /// `%gs`, or `%fs` with more than a thread-local.
-    #[error("this use of a segment register has no translation")]
+    #[error("this use of a segment register has no translation; use a thread-local variable")]
     Segment,
     /// `%ah` and its like cannot stand beside the registers of the confined form.
-    #[error("the high byte of a register cannot be combined with this address")]
+    #[error(
+        "the high byte of a register cannot be combined with this address; move it to a register of its own"
+    )]
     HighByte,
     /// With [`Base::Register`](crate::Base::Register) the address takes the scratch register that a value is in.
     #[error("this needs a second scratch register without %gs; leave out the base, or rewrite it")]
@@ -127,6 +135,18 @@ impl Reason {
             "rdfsbase" | "rdgsbase" | "wrfsbase" | "wrgsbase" | "swapgs" => {
                 "segments are the wall's; use a thread-local variable"
             }
+            "xbegin" | "xend" | "xabort" | "xtest" => {
+                "transactions are not allowed in a domain; take the path without them"
+            }
+            "in" | "inb" | "inw" | "inl" | "out" | "outb" | "outw" | "outl" | "hlt" | "cli"
+            | "sti" | "rdmsr" | "wrmsr" | "invd" | "wbinvd" | "lgdt" | "lidt" => {
+                "devices and the processor's modes are the kernel's; no program may use it natively either"
+            }
+            "std" => "strings run upwards only; write the loop",
+            "ljmp" | "lcall" | "lret" | "iret" | "iretq" | "retf" => {
+                "the segment of code stays as it is; use jmp, call and ret"
+            }
+            "xlatb" | "xlat" => "write a load with an index",
             "loop" | "loope" | "loopne" | "loopz" | "loopnz" => "write dec and jnz",
             "enter" => "write push, mov and sub",
             _ => return Self::UnknownInstruction,
