@@ -16,7 +16,8 @@ int main(int count, char **words) {
     for (int at = 1; at < count; at++) {
         void *library = dlopen(words[at], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!library) {
-            printf("%s: %s, then %s\n", words[at], dlerror() ? "refused" : "?", dlerror() ? "?" : "nothing");
+            const char *why = dlerror(), *more = dlerror();
+            printf("%s: %s, then %s\n", words[at], why ? "refused" : "?", more ? "?" : "nothing");
             continue;
         }
         int (*run)(int) = (int (*)(int))dlsym(library, "run");
