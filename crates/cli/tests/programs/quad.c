@@ -5,9 +5,10 @@
 
 static void say(const char *what, __float128 value)
 {
-	char text[128];
-	quadmath_snprintf(text, sizeof text, "%.36Qg %Qa", value, value);
-	printf("%s %s\n", what, text);
+	char decimal[64] = "", exact[64] = "";
+	quadmath_snprintf(decimal, sizeof decimal, "%.36Qg", value);
+	quadmath_snprintf(exact, sizeof exact, "%Qa", value);
+	printf("%s %s %s\n", what, decimal, exact);
 }
 #define OF_ONE(name) say(#name, name(x))
 
@@ -45,7 +46,8 @@ int main(void)
 		say(texts[at], strtoflt128(texts[at], &end));
 		printf("rest \"%s\"\n", end);
 	}
-	char text[64];
-	printf("%d %s\n", quadmath_snprintf(text, sizeof text, "%+-#*.20Qe|", 46, 1 / 3.0Q), text);
+	char text[64] = "";
+	int length = quadmath_snprintf(text, sizeof text, "%+-#*.20Qe", 46, 1 / 3.0Q);
+	printf("%d %s|\n", length, text);
 	return 0;
 }
