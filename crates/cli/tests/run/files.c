@@ -86,7 +86,12 @@ int main(int count, char **words)
         int f = open("mine", O_RDONLY); char *text = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, f, 0);
         if (text == MAP_FAILED || strcmp(text, "content") || text[8191]) return 1;
         text[0] = 'C'; close(f);
-        if (mmap(0, 4096, PROT_READ, MAP_SHARED, open("mine", O_RDONLY), 0) != MAP_FAILED || errno != ENODEV) return 2;
+        if (mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, open("mine", O_RDWR), 0) != MAP_FAILED || errno != ENODEV) return 2;
+        if (mmap(0, 4096, PROT_READ, MAP_SHARED, open("mine", O_RDWR), 0) != MAP_FAILED || errno != ENODEV) return 5;
+        if (mmap(0, 4096, PROT_READ, MAP_SHARED, open("mine", O_WRONLY), 0) != MAP_FAILED) return 6;
+        if (mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, open("mine", O_RDONLY), 0) != MAP_FAILED) return 7;
+        char *same = mmap(0, 4096, PROT_READ, MAP_SHARED, open("mine", O_RDONLY), 0);
+        if (same == MAP_FAILED || strcmp(same, "content")) return 8;
         if (mmap(0, 4096, PROT_READ, MAP_PRIVATE, open("mine", O_RDONLY), 1) != MAP_FAILED || errno != EINVAL) return 3;
         char *fixed = mmap(text + 4096, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, open("mine", O_RDONLY), 0);
         if (fixed != text + 4096 || strcmp(fixed, "content")) return 4;

@@ -50,14 +50,24 @@ pub(crate) fn mmap(call: &Call<'_>) -> Answer {
     call.program().map(at, call.argument(1), access)
 }
 
-/// A file is mapped by a copy, which is the program's alone. What is in common with others is not mapped.
+/// A file is mapped by a copy, which is the program's alone. A mapping in common with others is one only if neither the
+/// mapping nor the descriptor may write: a program that changes a file by what it maps would change the copy.
 fn map_file(call: &Call<'_>, flags: u64) -> Answer {
+    const MAP_SHARED: u64 = 1;
     const MAP_PRIVATE: u64 = 2;
     const MAP_KIND: u64 = 15;
+    const O_ACCMODE: u32 = 3;
     let Object::Host(handle) = files::named(call, call.int(4))?.object else {
         return Err(Errno::NODEV.into());
     };
-    if flags & MAP_KIND != MAP_PRIVATE || call.program().as_stream(&handle).is_some() {
+    let is_copy = match flags & MAP_KIND {
+        MAP_PRIVATE => true,
+        MAP_SHARED if call.argument(2) & PROT_WRITE == 0 => {
+            call.program().flags(&handle)? & O_ACCMODE == 0
+        }
+        _ => false,
+    };
+    if !is_copy || call.program().as_stream(&handle).is_some() {
         return Err(Errno::NODEV.into());
     }
     let (length, offset) = (call.argument(1), call.argument(5));
