@@ -338,6 +338,23 @@ fn failures_leave_nothing_behind_and_say_where() {
     }
 }
 
+/// A configure script asks by a program that is not run, and in which gcc leaves nothing of AVX-512.
+#[test]
+fn instructions_that_a_domain_lacks_are_missed_where_a_program_asks_for_them() {
+    let asks = |what: &str| {
+        format!(
+            "#pragma GCC target(\"{what}\")\n#include <immintrin.h>\nint main(void) {{ return 0; }}\n"
+        )
+    };
+    let (wide, narrow) = (asks("avx512f"), asks("avx2"));
+    let directory = directory_with(&[("wide.c", &wide), ("narrow.c", &narrow)]);
+    let output = mullion(directory.path(), &["cc", "-c", "wide.c"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = said(&output);
+    assert!(said.contains("a domain has no AVX-512"), "{said}");
+    succeeds(directory.path(), &["cc", "-c", "narrow.c"]);
+}
+
 #[test]
 fn a_full_disk_is_an_error() {
     let directory = directory_with(&[("hello.c", HELLO)]);

@@ -9,8 +9,12 @@
 #ifdef __cplusplus
 #define __BEGIN_DECLS extern "C" {
 #define __END_DECLS }
+#if __cplusplus >= 201103L
 #define __THROW noexcept(true)
-#define __NTH(function) function noexcept(true)
+#else
+#define __THROW throw()
+#endif
+#define __NTH(function) function __THROW
 #else
 #define __BEGIN_DECLS
 #define __END_DECLS

@@ -1,14 +1,18 @@
 /* Headers of glibc's and BSD's that musl does not have. */
 #define _GNU_SOURCE
+#include <stdio.h>
+/* Any of glibc's headers has it. */
+__BEGIN_DECLS
 #include <errno.h>
+__END_DECLS
 #include <error.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <linux/limits.h>
 #include <linux/types.h>
 #include <obstack.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/cdefs.h>
@@ -123,6 +127,24 @@ static void trees(char *root)
 	printf("%d\n", fts_close(walk));
 }
 
+static void room(char *root)
+{
+	char path[4096], text[8] = "";
+	snprintf(path, sizeof path, "%s/room", root);
+	int file = open(path, O_RDWR | O_CREAT, 0666), reads = open(path, O_RDONLY), pipes[2];
+	write(file, "content", 7);
+	printf("%d ", posix_fallocate(file, 2, 100000));
+	struct stat status;
+	fstat(file, &status);
+	pread(file, text, 7, 0);
+	printf("%ld %s ", (long)status.st_size, text);
+	printf("%d ", posix_fallocate(file, 0, 10));
+	fstat(file, &status);
+	pipe(pipes);
+	printf("%ld %d %d %d %d %d\n", (long)status.st_size, posix_fallocate(file, -1, 1), posix_fallocate(file, 0, 0),
+		posix_fallocate(reads, 0, 1), posix_fallocate(pipes[1], 0, 1), posix_fallocate(99, 0, 1));
+}
+
 static void clocks(void)
 {
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -166,8 +188,10 @@ int main(int count, char **arguments)
 	printf("%u %zu %d %d\n", four, sizeof(__u64), PATH_MAX, declared());
 	queues();
 	stacks();
-	if (count > 1)
+	if (count > 1) {
 		trees(arguments[1]);
+		room(arguments[1]);
+	}
 	clocks();
 	calls();
 	program_invocation_name = "program";

@@ -1,0 +1,3 @@
+
+/* glibc's headers bring these names along, and programs take them for granted. */
+#include <sys/cdefs.h>
