@@ -98,6 +98,9 @@ struct Suite {
     name: String,
     /// Its name in `conformance/sources.toml` or `sysroot/sources.toml`.
     source: String,
+    /// Sources that it needs besides, each in a directory of its tree that has its name.
+    #[serde(default)]
+    beside: Vec<String>,
     /// Whether it is part of the short form.
     #[serde(default)]
     quick: bool,
@@ -185,6 +188,9 @@ impl State {
         let mut hash = DefaultHasher::new();
         (self.build, &suite.source, &suite.steps).hash(&mut hash);
         (&suite.count, &suite.options).hash(&mut hash);
+        for source in &suite.beside {
+            source.hash(&mut hash);
+        }
         format!("{} {:016x}", suite.name, hash.finish())
     }
 
@@ -336,17 +342,32 @@ fn one(
     directory: &Path,
 ) -> anyhow::Result<Result> {
     let start = Instant::now();
-    let source = locks.source(&suite.source)?;
-    let unpacked = mullion_fetch::fetch(source)?;
+    let unpacked = mullion_fetch::fetch(locks.source(&suite.source)?)?;
+    let mut beside = Vec::new();
+    for name in &suite.beside {
+        beside.push((name, mullion_fetch::fetch(locks.source(name)?)?));
+    }
+    let fresh = |name: &str| {
+        let tree = directory.join(name);
+        if tree.exists() {
+            fs::remove_dir_all(&tree).with_context(|| tree.display().to_string())?;
+        }
+        copy(&unpacked, &tree)?;
+        for (name, unpacked) in &beside {
+            copy(unpacked, &tree.join(name))?;
+        }
+        fs::create_dir_all(tree.join(TEMPORARY))?;
+        anyhow::Ok(tree)
+    };
     let native = match options.walled {
         true => None,
         false => {
-            let tree = copy(&unpacked, &directory.join(format!("{}-native", suite.name)))?;
+            let tree = fresh(&format!("{}-native", suite.name))?;
             let said = steps(options, suite, &tree, Side::Native).context("natively")?;
             Some(suite.count.tests(&said))
         }
     };
-    let tree = copy(&unpacked, &directory.join(&suite.name))?;
+    let tree = fresh(&suite.name)?;
     let said = steps(options, suite, &tree, Side::Walled)?;
     let programs = verify_all(&options.tested.mullion, &tree, &unpacked)?;
     Ok(Result {
@@ -358,11 +379,8 @@ fn one(
     })
 }
 
-/// A fresh copy of the sources, with their times: what is older than what it was made from would be made again.
-fn copy(unpacked: &Path, tree: &Path) -> anyhow::Result<PathBuf> {
-    if tree.exists() {
-        fs::remove_dir_all(tree).with_context(|| tree.display().to_string())?;
-    }
+/// A copy of sources, with their times: what is older than what it was made from would be made again.
+fn copy(unpacked: &Path, tree: &Path) -> anyhow::Result<()> {
     let copied = Command::new("cp")
         .arg("-a")
         .arg(unpacked)
@@ -371,8 +389,7 @@ fn copy(unpacked: &Path, tree: &Path) -> anyhow::Result<PathBuf> {
     if !copied.success() {
         bail!("cp -a {} {}", unpacked.display(), tree.display());
     }
-    fs::create_dir_all(tree.join(TEMPORARY))?;
-    Ok(tree.to_owned())
+    Ok(())
 }
 
 /// Where a package's programs have temporary files: `/tmp` to those in a domain.
@@ -620,7 +637,9 @@ mod tests {
         let suites: Suites = toml::from_str(SUITES).unwrap();
         let locks = Locks::own().unwrap();
         for suite in &suites.suite {
-            locks.source(&suite.source).unwrap();
+            for source in std::iter::once(&suite.source).chain(&suite.beside) {
+                locks.source(source).unwrap();
+            }
             assert!(suite.tests > 0, "{}", suite.name);
             let fewer = suite.native.is_some_and(|native| native > suite.tests);
             assert_eq!(fewer, suite.why.is_some(), "{}", suite.name);
@@ -657,6 +676,9 @@ mod tests {
         assert_eq!(state(7).get(&suite), None);
         suite.tests -= 1;
         assert!(state(7).get(&suite).is_some());
+        suite.beside.push("zlib-suite".to_owned());
+        assert_eq!(state(7).get(&suite), None);
+        suite.beside.clear();
         suite.steps.push("make check".to_owned());
         assert_eq!(state(7).get(&suite), None);
         assert_eq!(Result::read(" 1.2 4 - 16"), None);
