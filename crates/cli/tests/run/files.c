@@ -106,6 +106,24 @@ int main(int count, char **words)
         TRY(fchown(3, s.st_uid, s.st_gid + 1));
         return 0;
     }
+    CASE("appended") {
+        int f = open("/w/mine", O_RDWR), also = dup(f); char text[32] = "";
+        if (fcntl(f, F_SETFL, O_APPEND) || fcntl(also, F_GETFL) != (O_RDWR | O_APPEND | (fcntl(f, F_GETFL) & ~(O_RDWR | O_APPEND)))) return 1;
+        lseek(f, 0, SEEK_SET); write(f, " more", 5); if (fcntl(also, F_SETFL, 0) || lseek(f, 0, SEEK_SET) || write(f, "C", 1) != 1) return 2;
+        FILE *end = fdopen(dup(open("/w/mine", O_RDWR)), "a"); fputs(" again", end); fclose(end);
+        pread(f, text, 31, 0); printf("%s", text); return 0;
+    }
+    CASE("reopened") { /* without a name, as glibc does it by a name below /proc */
+        char text[32] = ""; FILE *f = fopen("/w/mine", "r+"); fgets(text, 4, f);
+        if (!(f = freopen(NULL, "r+", f)) || !fgets(text, 32, f) || fputs("!", f) < 0 || fflush(f)) return 1;
+        printf("%s ", text); struct stat s;
+        if (!(f = freopen(NULL, "w+", f)) || stat("/w/mine", &s) || s.st_size || ftell(f)) return 2;
+        fputs("one", f); if (!(f = freopen(NULL, "a", f)) || fputs("two", f) < 0 || fgetc(f) != EOF) return 3;
+        if (!(f = freopen(NULL, "r", f)) || !fgets(text, 32, f) || fputs("three", f) >= 0) return 4;
+        fclose(f); f = fopen("/w/mine", "r"); if (freopen(NULL, "w", f) || errno != EBADF) return 5;
+        if (!freopen(NULL, "w", stdout)) return 6;
+        printf("%s", text); return 0;
+    }
     CASE("work") {
         FILE *f = fopen("/w/text", "w"); fputs("one two three", f); fclose(f); f = fopen("/w/text", "r+"); char buffer[32];
         fseek(f, 4, SEEK_SET); if (!fgets(buffer, 4, f)) return 1; fclose(f); struct stat s; stat("/w/text", &s);

@@ -200,6 +200,22 @@ fn a_file_is_mapped_by_a_copy_and_a_program_begins_where_it_is_told() {
 }
 
 #[test]
+fn what_is_written_goes_to_the_end_where_the_program_says_so() {
+    let top = tree();
+    let grant = grant(top.path(), "w", "/w");
+    let output = run(&[&grant], "files", &["appended"]);
+    expect(&output, 0, "Content more again");
+}
+
+#[test]
+fn a_stream_is_opened_anew_without_a_name() {
+    let top = tree();
+    let grant = grant(top.path(), "w", "/w");
+    let output = run(&[&grant], "files", &["reopened"]);
+    expect(&output, 0, "content onetwo");
+}
+
+#[test]
 fn a_directory_for_reading_stays_as_it_is() {
     let top = tree();
     let file = top.path().join("d/file");

@@ -219,6 +219,7 @@ pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
     const SET_LOCK_WAITING: i32 = 7;
     const READ_AND_WRITE: u64 = 2;
     const DIRECTORY: u64 = 0o200_000;
+    const APPEND: u64 = 0o2_000;
     let open = open(call)?;
     match call.int(1) {
         command @ (DUPLICATE | DUPLICATE_CLOSING) => {
@@ -238,6 +239,11 @@ pub(crate) fn fcntl(call: &Call<'_>) -> Answer {
         },
         SET_FLAGS => match &open.object {
             Object::Pipe(end) => pipe::set_flags(end, call, call.int(2).cast_unsigned()),
+            Object::Host(handle) => {
+                let appends = call.argument(2) & APPEND != 0;
+                call.program().set_appends(handle, appends)?;
+                Ok(0)
+            }
             _ => Ok(0),
         },
         GET_LOCK => locks::get(call, &files_only(&open)?),

@@ -142,6 +142,9 @@ pub trait Files {
     /// How it is open.
     fn flags(&self, handle: &Handle) -> Result<u32, CallStop>;
 
+    /// Says whether what is written to a file goes to its end. A stream, which others have open too, stays as it is.
+    fn set_appends(&self, handle: &Handle, appends: bool) -> Result<(), CallStop>;
+
     /// Gives a file this length.
     fn set_open_length(&self, handle: &Handle, length: u64) -> Result<(), CallStop>;
 

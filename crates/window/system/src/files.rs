@@ -114,6 +114,15 @@ impl Files for Caller<'_, '_> {
         Ok(flags.map_err(told)?.bits())
     }
 
+    fn set_appends(&self, handle: &Handle, appends: bool) -> Result<(), CallStop> {
+        let Open::File { descriptor, .. } = behind(handle)? else {
+            return Ok(());
+        };
+        let mut flags = rustix::fs::fcntl_getfl(descriptor).map_err(told)?;
+        flags.set(rustix::fs::OFlags::APPEND, appends);
+        rustix::fs::fcntl_setfl(descriptor, flags).map_err(told)
+    }
+
     fn set_open_length(&self, handle: &Handle, length: u64) -> Result<(), CallStop> {
         match behind(handle)? {
             Open::File { descriptor, .. } => quiet_length(descriptor, length),
