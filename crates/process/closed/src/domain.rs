@@ -29,6 +29,7 @@ pub(crate) const CLOCKS: &[u32] = &[
     libc::CLOCK_MONOTONIC_RAW as u32,
     libc::CLOCK_BOOTTIME as u32,
 ];
+/// Clocks by which a thread sleeps.
 const SLEEP_CLOCKS: &[u32] = &[libc::CLOCK_REALTIME as u32, libc::CLOCK_MONOTONIC as u32];
 /// How Linux numbers the clock of one thread: 6 in the lowest three bits, the topmost bit set. With 2 instead of 6 it
 /// is a whole process's, and any process's; with 3 a device's.
@@ -41,6 +42,15 @@ const SYS_FUTEX_WAIT: i64 = 455;
 const WORDS: &str = "names words of memory that the caller has mapped; it has no other operation";
 const OWN_MEMORY: &str = "names addresses of the caller's";
 const OWN_THREAD: &str = "takes nobody's number: the calling thread alone";
+
+/// The row of both tables: with any other clock, another OS process's would be named.
+pub(crate) const CLOCK_NANOSLEEP: Call = call(
+    libc::SYS_clock_nanosleep,
+    "clock_nanosleep",
+    &[When::Is(0, SLEEP_CLOCKS)],
+    "to sleep",
+    "two clocks of the machine; the calling thread alone sleeps",
+);
 
 /// What a domain may still ask of Linux, when its programs are loaded. There is one row for each call and way to ask; a
 /// call that is in no row ends the domain by SIGSYS.
@@ -116,13 +126,7 @@ pub const DOMAIN_CALLS: &[Call] = &[
         "how long a process has run, for its limit",
         "a thread's clock, which Linux shows to threads of the same OS process alone; a whole process's it would show to all",
     ),
-    call(
-        libc::SYS_clock_nanosleep,
-        "clock_nanosleep",
-        &[When::Is(0, SLEEP_CLOCKS)],
-        "to sleep",
-        OWN_THREAD,
-    ),
+    CLOCK_NANOSLEEP,
     call(
         libc::SYS_nanosleep,
         "nanosleep",

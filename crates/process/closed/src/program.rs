@@ -1,7 +1,7 @@
 //! Which calls of Linux the process of one program has: what the run time and the three streams need.
 
 use crate::call::{Call, Here, RIGHTS, When, call, filter};
-use crate::domain::{CLOCKS, THREAD_CLOCK};
+use crate::domain::{CLOCK_NANOSLEEP, CLOCKS, THREAD_CLOCK};
 use seccompiler::SeccompCmpArgLen::Dword;
 use seccompiler::SeccompCmpOp::Ne;
 use seccompiler::{
@@ -137,17 +137,11 @@ pub const PROGRAM_CALLS: &[Call] = &[
     call(
         libc::SYS_clock_getres,
         "clock_getres",
-        &[],
+        &[When::Is(0, CLOCKS)],
         "the time",
-        "only asks for a clock's unit",
+        "clocks of the machine and of the caller",
     ),
-    call(
-        libc::SYS_clock_nanosleep,
-        "clock_nanosleep",
-        &[],
-        "to sleep",
-        OWN_THREAD,
-    ),
+    CLOCK_NANOSLEEP,
     call(
         libc::SYS_nanosleep,
         "nanosleep",

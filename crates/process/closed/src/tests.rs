@@ -327,6 +327,39 @@ fn rows_do_not_undo_each_other() {
     }
 }
 
+/// A clock's number can name any OS process, and there are several calls that take one.
+#[test]
+fn no_table_lets_a_clock_of_another_os_process_through() {
+    let clocks = [
+        libc::SYS_clock_gettime,
+        libc::SYS_clock_getres,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_clock_settime,
+        libc::SYS_clock_adjtime,
+        libc::SYS_timer_create,
+    ];
+    let here = Here {
+        control: 900,
+        process: std::process::id(),
+    };
+    for table in TABLES {
+        let program = filter(table, here, SeccompAction::Trap).expect("a filter");
+        for call in clocks {
+            for process in [1, here.process, here.process + 1] {
+                // 0 to 2 are a whole process's clocks, 4 to 6 a thread's. Linux itself shows the thread's time, and nothing
+                // else by it, to threads of the same OS process.
+                for kind in 0..8 {
+                    let number = !process << 3 | kind;
+                    let said = answer(&program, call, [number.into(), 1, 0, 0, 0, 0]);
+                    let own = call == libc::SYS_clock_gettime && kind == 6;
+                    let expected = if own { 0x7fff_0000 } else { 0x0003_0000 };
+                    assert_eq!(said, expected, "call {call}, clock {number:#x}");
+                }
+            }
+        }
+    }
+}
+
 /// As a document has it.
 fn page(table: &[Call]) -> String {
     let mut page = String::from(
