@@ -294,6 +294,56 @@ fn files_of_others_are_not_read_into_a_program() {
     );
 }
 
+/// gcc quotes lines that it does not like, of any file.
+#[test]
+fn what_the_preprocessor_refuses_has_no_line_of_another_file() {
+    let office = office();
+    fs::create_dir(office.at("own")).expect("room");
+    fs::write(
+        office.at("compiler.key"),
+        "mullion-key 1\nsecret: hunter2\n",
+    )
+    .expect("room");
+    std::os::unix::fs::symlink(office.at("compiler.key"), office.at("own/x.h")).expect("room");
+    let whole = office.at("compiler.key").display().to_string();
+    let module_type = examples().join("types/staff.toml").display().to_string();
+    for name in ["../compiler.key", "x.h", &whole] {
+        for before in [
+            "#pragma GCC poison secret\n",
+            "#pragma GCC poison secret\n#error internal compiler error\n",
+        ] {
+            let text = format!("{before}#include \"{name}\"\nint main(void) {{ return 0; }}\n");
+            fs::write(office.at("own/x.c"), &text).expect("room");
+            let output = office.run(
+                &["compile", "--check", "--type", &module_type, "own/x.c"],
+                None,
+            );
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(
+                !said.contains("hunter2") && !said.contains("poisoned"),
+                "{text}: {said}"
+            );
+        }
+    }
+    // Of its own files an author is told.
+    fs::write(office.at("own/y.h"), "int secret;\n").expect("room");
+    fs::write(
+        office.at("own/x.c"),
+        "#pragma GCC poison secret\n#include \"y.h\"\nint main(void) { return 0; }\n",
+    )
+    .expect("room");
+    let output = office.run(
+        &["compile", "--check", "--type", &module_type, "own/x.c"],
+        None,
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("error[syntax]") && said.contains("poisoned"),
+        "{said}"
+    );
+}
+
 #[test]
 fn stack_is_bounded_by_the_compilers_own_frames() {
     let office = office();

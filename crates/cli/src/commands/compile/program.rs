@@ -157,6 +157,8 @@ impl Program<'_> {
             "-E".into(),
             "-std=gnu11".into(),
             "-nostdinc".into(),
+            // It tells of each file that it opens, also if it fails.
+            "-H".into(),
         ];
         words.extend(["-imacros".into(), macros.into()]);
         for directory in self.include {
@@ -179,14 +181,20 @@ impl Program<'_> {
             Outcome::Failed(said) => {
                 let mut refusal =
                     SourceRefusal::nowhere(Rule::Syntax, "a program that the preprocessor refuses");
-                refusal.note = Some(said.lines().take(8).collect::<Vec<_>>().join(" | "));
+                // What it says quotes files that it has read. Of a file of others no line is for the author.
+                let (opened, said) = opened(&said);
+                if let Some(path) = opened.iter().find(|path| !is_own(path, roots)) {
+                    let construct = format!("`{}`", path.display());
+                    return Ok(Err(SourceRefusal::nowhere(Rule::Includes, construct)));
+                }
+                refusal.note = Some(said.into_iter().take(8).collect::<Vec<_>>().join(" | "));
                 return Ok(Err(refusal));
             }
         }
         let read = prerequisites(&std::fs::read_to_string(&rules)?);
         for path in read.iter().filter(|path| path.as_path() != macros) {
             let place = path.canonicalize().unwrap_or_default();
-            if !roots.iter().any(|root| place.starts_with(root)) {
+            if !is_own(path, roots) {
                 let construct = format!("`{}`", path.display());
                 return Ok(Err(SourceRefusal::nowhere(Rule::Includes, construct)));
             }
@@ -374,6 +382,25 @@ pub(super) fn environment(elastic: &Elastic) -> anyhow::Result<Option<PathBuf>> 
         );
     }
     Ok(Some(path))
+}
+
+/// Whether a file lies in one of the directories, whatever its name says.
+fn is_own(path: &Path, roots: &[PathBuf]) -> bool {
+    let place = path.canonicalize().unwrap_or_default();
+    roots.iter().any(|root| place.starts_with(root))
+}
+
+/// The files that gcc's `-H` has told of, in lines of points and a name; and the lines that are not of these.
+fn opened(said: &str) -> (Vec<PathBuf>, Vec<&str>) {
+    let (mut opened, mut others) = (Vec::new(), Vec::new());
+    for line in said.lines() {
+        let name = line.trim_start_matches('.').strip_prefix(' ');
+        match name.filter(|_| line.starts_with('.')) {
+            Some(name) => opened.push(PathBuf::from(name)),
+            None => others.push(line),
+        }
+    }
+    (opened, others)
 }
 
 /// What stands behind the target of make's rules.
