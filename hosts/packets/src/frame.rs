@@ -74,6 +74,23 @@ pub struct Packet {
     pub payload: Option<Range<usize>>,
 }
 
+/// Headers of IPv6 behind which there may be another: options, routing, pieces, authentication, mobility, identities of
+/// hosts and their links (the registry of RFC 7045).
+const EXTENDED: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
+
+impl Packet {
+    /// Options and extensions of its header. If something follows that may be an extension and was not read, all of it.
+    pub(crate) fn further(&self) -> Range<usize> {
+        match self.source {
+            IpAddr::V4(_) => self.bytes.start + 20..self.content,
+            IpAddr::V6(_) if EXTENDED.contains(&self.protocol) => {
+                self.bytes.start + 40..self.bytes.end
+            }
+            IpAddr::V6(_) => self.bytes.start + 40..self.content,
+        }
+    }
+}
+
 #[inline]
 fn number(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))

@@ -34,6 +34,8 @@ impl View {
     #[inline]
     pub fn shown(&self, layout: &Layout, length: usize) -> Range<usize> {
         match (self.bytes, &layout.packet) {
+            // Nobody knows where in it an address or a payload lies.
+            (None, None) if self.locks_packets() => 0..0,
             (None, _) => 0..length,
             (Some(bytes), Some(packet)) => {
                 packet.bytes.start..packet.bytes.end.min(packet.bytes.start + bytes)
@@ -41,6 +43,12 @@ impl View {
             // What is no packet of IP has nothing that a role with a bound may see.
             (Some(_), None) => 0..0,
         }
+    }
+
+    /// Whether a part of packets is locked.
+    fn locks_packets(&self) -> bool {
+        let is_of_packet = |part: &Locked| *part != Locked::Ethernet;
+        self.locked.iter().any(is_of_packet)
     }
 
     /// Which bytes of a frame of `length` bytes are locked.
@@ -66,16 +74,25 @@ impl View {
         };
         let places = self.locked.iter().filter_map(place);
         places
+            .chain(self.further(layout))
             .chain(self.sums(layout))
             .map(|p| p.start.min(length)..p.end.min(length))
             .collect()
     }
 
+    /// Where addresses are locked: options and extensions of the header, in which there may be more of them (source routes,
+    /// where a packet is from when its sender is not at home).
+    fn further(&self, layout: &Layout) -> Option<Range<usize>> {
+        let is_address = |part: &Locked| matches!(part, Locked::Source | Locked::Destination);
+        let packet = layout.packet.as_ref()?;
+        let place = packet.further();
+        (self.locked.iter().any(is_address) && !place.is_empty()).then_some(place)
+    }
+
     /// Checksums over what is locked: from one, and from the rest, the sum of what is locked could be had.
     fn sums(&self, layout: &Layout) -> impl Iterator<Item = Range<usize>> {
-        let is_of_packet = |part: &Locked| *part != Locked::Ethernet;
         let packet = layout.packet.as_ref();
-        let packet = packet.filter(|_| self.locked.iter().any(is_of_packet));
+        let packet = packet.filter(|_| self.locks_packets());
         let header = packet.filter(|packet| packet.source.is_ipv4());
         let header = header.map(|packet| packet.bytes.start + 10);
         let transport = packet.and_then(|packet| {
@@ -124,6 +141,10 @@ impl View {
         if self.locked.is_empty() {
             return true;
         }
+        // What is no packet could be one to others, with any address.
+        if self.locks_packets() && (old.packet.is_none() || new.packet.is_none()) {
+            return false;
+        }
         let starts = |layout| {
             let places = self.locked(layout, usize::MAX);
             places.into_iter().map(|place| place.start)
@@ -169,6 +190,99 @@ mod tests {
         // From the sums of header and datagram the source could be computed.
         assert_eq!((&seen[10..12], &seen[26..28]), (&[0, 0][..], &[0, 0][..]));
         assert!(shown(&view, &[0xaa; 60]).is_empty());
+    }
+
+    /// Headers in front of the packet that [`layout`] does not look through, and packets that are not whole.
+    fn unread() -> Vec<Vec<u8>> {
+        let good = udp(b"secret");
+        let behind = |header: &[u8]| [&good[..12], header, &good[12..]].concat();
+        let mut cut = good.clone();
+        cut.truncate(good.len() - 1);
+        vec![
+            behind(&[0x81, 0, 0, 1, 0x81, 0, 0, 2, 0x81, 0, 0, 3]),
+            behind(&[0x91, 0, 0, 1]),
+            // MPLS, PPPoE, LLC with SNAP.
+            [&good[..12], &[0x88, 0x47, 0, 0, 0x11, 0xff], &good[14..]].concat(),
+            [
+                &good[..12],
+                &[0x88, 0x64, 0x11, 0, 0, 1, 0, 36, 0, 0x21],
+                &good[14..],
+            ]
+            .concat(),
+            [
+                &good[..12],
+                &[0, 42, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0],
+                &good[14..],
+            ]
+            .concat(),
+            cut,
+        ]
+    }
+
+    #[test]
+    fn what_is_not_read_is_not_shown_where_a_part_of_packets_is_locked() {
+        for which in [Locked::Source, Locked::Destination, Locked::Payload] {
+            let view = View {
+                bytes: None,
+                locked: vec![which],
+            };
+            for frame in unread() {
+                assert_eq!(layout(&frame).packet, None);
+                assert!(shown(&view, &frame).is_empty(), "{which:?}: {frame:x?}");
+                // Nor is such a frame taken from it, in any place.
+                let (unread, good) = (layout(&frame), layout(&udp(b"secret")));
+                assert!(!view.keeps(&unread, &unread));
+                assert!(!view.keeps(&good, &unread) && !view.keeps(&unread, &good));
+                assert!(view.keeps(&good, &good));
+            }
+        }
+        let ethernet = View {
+            bytes: None,
+            locked: vec![Locked::Ethernet],
+        };
+        for frame in unread() {
+            let seen = shown(&ethernet, &frame);
+            assert_eq!((&seen[..12], &seen[12..]), (&[0; 12][..], &frame[12..]));
+        }
+    }
+
+    #[test]
+    fn an_address_in_an_option_is_locked_with_the_addresses() {
+        let there = [0xc0, 0xff, 0xee, 0x07];
+        // A source route of IPv4.
+        let mut four = udp(b"hello");
+        four[14] = 0x47;
+        four.splice(34..34, [&[131, 7, 4][..], &there, &[0]].concat());
+        let end = four.len();
+        crate::frame::repair(&mut four, end);
+        // A routing header of IPv6; options, and a routing header behind more extensions than are looked at.
+        let mut six = vec![udp6(b"hello"), udp6(b"hello")];
+        let routing = [&[17, 0, 4, 1][..], &there].concat();
+        six[0][24] = 43;
+        six[0].splice(58..58, routing.clone());
+        six[1][24] = 60;
+        let mut chain = [60, 0, 1, 4, 0, 0, 0, 0].repeat(7);
+        chain.extend([43, 0, 1, 4, 0, 0, 0, 0]);
+        six[1].splice(58..58, [chain, routing].concat());
+        for frame in six.iter_mut() {
+            let end = frame.len();
+            crate::frame::repair(frame, end);
+        }
+        for frame in [vec![four], six].concat() {
+            let found = layout(&frame);
+            assert!(found.packet.is_some());
+            let has = |bytes: &[u8]| bytes.windows(4).any(|four| four == there);
+            for which in [Locked::Source, Locked::Destination] {
+                let view = View {
+                    bytes: None,
+                    locked: vec![which],
+                };
+                assert!(has(&frame) && !has(&shown(&view, &frame)), "{frame:x?}");
+                let mut new = vec![0xff; frame.len()];
+                view.put_back(&found, &frame, &mut new);
+                assert!(has(&new));
+            }
+        }
     }
 
     proptest! {
