@@ -23,6 +23,7 @@ use mullion::trust::{Decision, DocumentError, PublicKey, Reason};
 use mullion::{Asked, Authoriser, Limits};
 use mullion_loader::{Admitted, NotAdmitted};
 use mullion_service::wire::{self, Operation, Status, WireError};
+use rustix::net::sockopt::socket_peercred;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -30,13 +31,14 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Connections at a time; more are closed.
-const CONNECTIONS: usize = 8;
+/// Connections at a time, of all and of one user of the system; more are closed. So nobody who has no key keeps others out.
+const CONNECTIONS: usize = 16;
+const CONNECTIONS_OF_ONE: usize = 4;
 /// Bytes of a frame's body at most: an image, its record and credentials.
 const FRAME: usize = 16 << 20;
 /// How long one read or write may take, and a whole connection.
@@ -46,8 +48,9 @@ const LIFETIME: Duration = Duration::from_secs(60);
 /// What a connection begins with that fetches memory: then comes the token of 64 digits that its user was told.
 const FETCH: &str = "mullion memory ";
 const TOKEN: usize = 64;
-/// Memory that waits to be fetched, and how long.
+/// Memory that waits to be fetched, of all keys and of one. A module has one at most.
 const UNFETCHED: usize = 64;
+const UNFETCHED_OF_ONE: usize = 8;
 
 /// What users may load.
 pub struct Users {
@@ -58,6 +61,8 @@ pub struct Users {
 
 /// Memory of reports, for whoever knows the token: only its module's owner was told.
 struct Unfetched {
+    owner: PublicKey,
+    module: String,
     token: String,
     since: Instant,
     memory: OwnedFd,
@@ -227,18 +232,25 @@ impl Users {
         self.roles.iter().find(|role| role.id == id)
     }
 
-    /// Keeps memory until it is fetched, for a while: the token for it.
-    fn keep(&self, memory: OwnedFd) -> io::Result<String> {
+    /// Keeps memory until it is fetched, for a while: the token for it. A module's new memory takes the place of its older
+    /// one, in which nothing comes any more.
+    fn keep(&self, owner: PublicKey, module: &str, memory: OwnedFd) -> io::Result<String> {
         let mut bytes = [0u8; TOKEN / 2];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let since = Instant::now();
         let mut unfetched = lock(&self.unfetched);
-        unfetched.retain(|other| other.since.elapsed() < LIFETIME);
-        if unfetched.len() >= UNFETCHED {
+        unfetched.retain(|other| {
+            let same = other.owner == owner && other.module == module;
+            !same && other.since.elapsed() < LIFETIME
+        });
+        let own = unfetched.iter().filter(|other| other.owner == owner);
+        if unfetched.len() >= UNFETCHED || own.count() >= UNFETCHED_OF_ONE {
             return Err(io::Error::other("too much waits to be fetched"));
         }
         unfetched.push(Unfetched {
+            owner,
+            module: module.to_owned(),
             token: token.clone(),
             since,
             memory,
@@ -284,9 +296,9 @@ impl Users {
                 let (named, _): (Named, _) = wire::decode(&request.body)?;
                 let module = forwarder.named(&named.name);
                 let module = module.filter(|module| is_theirs(module, Some(&who)));
-                let module = module.ok_or(Refused::Unknown(named.name))?;
+                let module = module.ok_or_else(|| Refused::Unknown(named.name.clone()))?;
                 if named.memory {
-                    let token = self.keep(module.share_reports()?)?;
+                    let token = self.keep(who, &named.name, module.share_reports()?)?;
                     return Ok(json!({ "token": token }));
                 }
                 let reports = module.take_reports();
@@ -350,26 +362,61 @@ fn refusal(refused: &Refused) -> Value {
     object
 }
 
+/// The users of the system who have connections: a number for each connection.
+#[derive(Default)]
+struct Connected(Mutex<Vec<u32>>);
+
+/// One connection. Its place is free when this is gone, however that comes.
+struct Place<'c> {
+    connected: &'c Connected,
+    user: u32,
+}
+
+impl Connected {
+    /// A place for one more of this user, if there is one.
+    fn enter(&self, user: u32) -> Option<Place<'_>> {
+        let mut users = lock(&self.0);
+        let own = users.iter().filter(|other| **other == user).count();
+        if users.len() >= CONNECTIONS || own >= CONNECTIONS_OF_ONE {
+            return None;
+        }
+        users.push(user);
+        Some(Place {
+            connected: self,
+            user,
+        })
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut users = lock(&self.connected.0);
+        if let Some(place) = users.iter().position(|other| *other == self.user) {
+            users.swap_remove(place);
+        }
+    }
+}
+
 /// Answers users until it is told to stop.
 pub fn serve(listener: &UnixListener, users: &Users, forwarder: &Forwarder, stop: &AtomicBool) {
-    let busy = AtomicUsize::new(0);
+    let connected = Connected::default();
     std::thread::scope(|scope| {
         while !stop.load(Ordering::Relaxed) {
             let Ok((stream, _)) = listener.accept() else {
                 std::thread::sleep(Duration::from_millis(20));
                 continue;
             };
-            if busy.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
-                busy.fetch_sub(1, Ordering::Relaxed);
+            // Who connects is known to Linux, whatever keys it has.
+            let user = socket_peercred(&stream).map(|peer| peer.uid.as_raw());
+            let Some(place) = user.ok().and_then(|user| connected.enter(user)) else {
                 continue;
-            }
-            let busy = &busy;
+            };
             scope.spawn(move || {
+                let _place = place;
                 let ended = serve_one(stream, users, forwarder, stop);
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a user's connection ended");
                 }
-                busy.fetch_sub(1, Ordering::Relaxed);
             });
         }
     });
@@ -428,6 +475,10 @@ fn serve_one(
 
 /// The token, if all that came is a question for memory.
 fn token(input: &[u8]) -> Option<&str> {
+    // Nothing longer is looked at: this is asked again for each piece of a long frame.
+    if input.len() != FETCH.len() + TOKEN + 1 {
+        return None;
+    }
     let line = std::str::from_utf8(input).ok()?.strip_suffix('\n')?;
     line.strip_prefix(FETCH)
         .filter(|token| token.len() == TOKEN)
@@ -485,5 +536,64 @@ fn next(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mullion::trust::SecretKey;
+
+    #[test]
+    fn connections_of_one_user_leave_room_for_others() {
+        let connected = Connected::default();
+        let mut places = Vec::new();
+        for user in [1000, 1000, 1000, 1000] {
+            places.push(connected.enter(user).expect("room"));
+        }
+        assert!(connected.enter(1000).is_none());
+        for user in 1001..1004 {
+            for _ in 0..CONNECTIONS_OF_ONE {
+                places.push(connected.enter(user).expect("room"));
+            }
+        }
+        assert!(connected.enter(1004).is_none(), "all together");
+        // A thread that panics gives its place back.
+        let place = places.remove(0);
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            let _place = place;
+            panic!("on purpose");
+        }));
+        assert!(ended.is_err());
+        assert!(connected.enter(1004).is_some());
+        drop(places);
+        assert!(lock(&connected.0).is_empty());
+    }
+
+    #[test]
+    fn tokens_of_one_key_leave_room_for_others() {
+        let place = tempfile::tempdir().expect("a directory");
+        let policy = place.path().join("policy.toml");
+        std::fs::write(&policy, "version = 1\n").expect("room");
+        let users = Users {
+            authoriser: Authoriser::read(&policy, |_| {}).expect("a policy"),
+            roles: Vec::new(),
+            unfetched: Mutex::default(),
+        };
+        let key = |seed: u8| SecretKey::from_seed(&[seed; 32]).public();
+        let memory = || OwnedFd::from(File::open("/dev/null").expect("it is there"));
+        let first = users.keep(key(1), "m", memory()).expect("room");
+        let second = users.keep(key(1), "m", memory()).expect("room");
+        let waits = |token: &str| {
+            let unfetched = lock(&users.unfetched);
+            unfetched.iter().any(|other| other.token == token)
+        };
+        assert!(!waits(&first) && waits(&second), "one for a module");
+        for at in 0..2 * UNFETCHED {
+            let _full = users.keep(key(1), &at.to_string(), memory());
+        }
+        assert_eq!(lock(&users.unfetched).len(), UNFETCHED_OF_ONE);
+        let of_another = users.keep(key(2), "m", memory()).expect("room");
+        assert!(waits(&of_another));
     }
 }
