@@ -5,6 +5,8 @@ use crate::forward::Forwarder;
 use crate::module::Module;
 use crate::port::Way;
 use crate::share::{self, Reader};
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -17,6 +19,8 @@ use std::time::Duration;
 /// Longest question, in bytes, and how long it may take.
 const QUESTION: u64 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 128;
 
 /// What is said of a module behind the language alone.
 const ALONE: &str = "behind the language alone: a hole in rustc is a hole in the forwarder, and nothing stops the module";
@@ -215,10 +219,25 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
         }
         std::fs::remove_file(path)?;
     }
-    let listener = UnixListener::bind(path)?;
+    let listener = bound(path, mode)?;
+    // What the mask of this process has taken away.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
+}
+
+/// A socket at a path, which nobody has reached before it has its mode: Linux gives the file the socket's own.
+fn bound(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    fchmod(&socket, Mode::from_raw_mode(mode))?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Answers questions until it is told to stop.
@@ -287,4 +306,30 @@ pub fn ask(path: &Path, question: &Question) -> io::Result<Answer> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
     Ok(serde_json::from_str(&line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever connects in between is answered afterwards.
+    #[test]
+    fn a_socket_has_its_mode_when_it_comes_to_be() {
+        let place = tempfile::tempdir().expect("a directory");
+        let before = rustix::process::umask(Mode::empty());
+        let sockets = [0o600, 0o660].map(|mode| {
+            let path = place.path().join(format!("{mode:o}"));
+            (bound(&path, mode).expect("it is bound"), path, mode)
+        });
+        rustix::process::umask(before);
+        for (_listener, path, mode) in sockets {
+            let found = std::fs::symlink_metadata(&path).expect("it is there");
+            assert_eq!(found.permissions().mode() & 0o777, mode);
+            UnixStream::connect(&path).expect("somebody listens");
+        }
+        let path = place.path().join("wide");
+        let _listener = listen(&path, 0o666).expect("it listens");
+        let found = std::fs::symlink_metadata(&path).expect("it is there");
+        assert_eq!(found.permissions().mode() & 0o777, 0o666);
+    }
 }
