@@ -419,6 +419,38 @@ fn a_loader_gives_no_more_than_it_has() {
     assert_eq!(program.status.code(), Some(1));
 }
 
+/// Room is what runs, and not what its owner says it still has.
+#[test]
+fn an_unloaded_module_takes_its_room_until_it_has_ended() {
+    let service = Service::new(
+        "time = \"3s\"",
+        &[],
+        &["--max-modules", "1", "--max-time", "3s"],
+    );
+    let module = service.load();
+    let ask = |command: &'static [&'static str], more: &'static [&'static str]| {
+        let line = [command, &["--to", "s", "--as", "alice"], more].concat();
+        let mut command = service.world.command(&line);
+        let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+        std::thread::sleep(Duration::from_millis(400));
+        child.expect("started")
+    };
+    assert_eq!(module, "1");
+    let running = ask(&["loader", "call"], &["1", "spin"]);
+    let waiting = ask(&["loader", "call"], &["1", "spin"]);
+    let mut unload = ask(&["loader", "unload"], &["1"]);
+    let load = ["load", "--credentials", "alice.kn"];
+    let second = service.ask_as("alice", &load, &["module.mx"]);
+    Service::refused(&second, "you have as many modules as one may");
+    assert!(unload.wait().expect("it ends").success());
+    // The room is free when the owner has the answer, and nothing of the module runs.
+    assert_eq!(service.load(), "2");
+    let said = |child: Child| text(&child.wait_with_output().expect("it ends").stderr);
+    let (running, waiting) = (said(running), said(waiting));
+    assert!(running.contains("time limit of 3"), "{running}");
+    assert!(waiting.contains("you have no module 1"), "{waiting}");
+}
+
 #[test]
 fn starting_is_refused_with_a_reason() {
     let mut service = Service::new("", &[], &[]);

@@ -22,6 +22,7 @@ use mullion_verifier::ImageKind;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
@@ -54,7 +55,7 @@ pub struct Modules {
     rules: Rules,
     imports: ImportsFor,
     room: Room,
-    table: Mutex<Table>,
+    table: Arc<Mutex<Table>>,
     /// Who has been given leave: no strangers any more.
     admitted: Mutex<BTreeSet<PublicKey>>,
     observer: OnceLock<Observer>,
@@ -64,9 +65,22 @@ pub struct Modules {
 struct Table {
     /// Numbers are never used again.
     last: u64,
-    /// Modules that are laid out, and whose constructors run: they take up room.
-    starting: BTreeMap<u64, Place>,
+    /// What modules take up, by their numbers: from before they are laid out until nothing of them is left. So there are
+    /// more of these than modules.
+    places: BTreeMap<u64, Place>,
     modules: BTreeMap<u64, Module>,
+}
+
+/// A place, which the module's thread gives back when the domain is gone.
+struct Held {
+    table: Arc<Mutex<Table>>,
+    number: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        lock(&self.table).places.remove(&self.number);
+    }
 }
 
 /// What a module takes up.
@@ -78,14 +92,16 @@ struct Place {
 }
 
 struct Module {
-    place: Place,
+    owner: Proven,
     name: String,
     /// Of its domain, and what that has done.
     domain: DomainNumber,
     meter: Arc<Meter>,
     /// Written by the module's own thread alone, between calls.
     instance: Arc<RwLock<Instance>>,
-    /// To the module's thread, which ends with the table's entry.
+    /// What the module's thread is asked for from then on is refused.
+    unloaded: Arc<AtomicBool>,
+    /// To the module's thread.
     asks: Sender<(Ask, Reply)>,
 }
 
@@ -133,6 +149,8 @@ impl Gauge {
 enum Ask {
     Call(Vec<u8>),
     Restart,
+    /// The last.
+    Unload,
 }
 
 /// Why a request was not done.
@@ -182,7 +200,7 @@ impl Modules {
             rules,
             imports,
             room,
-            table: Mutex::default(),
+            table: Arc::default(),
             admitted: Mutex::default(),
             observer: OnceLock::new(),
         }
@@ -234,7 +252,10 @@ impl Modules {
                 self.restart(key, &content, reply);
                 return None;
             }
-            Some(Operation::Unload) => said(self.unload(key, &content)),
+            Some(Operation::Unload) => {
+                self.unload(key, &content, reply);
+                return None;
+            }
             Some(Operation::List) => said(self.list(key, &content)),
         };
         reply.send(&result);
@@ -242,7 +263,7 @@ impl Modules {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     fn try_to_load(self: &Arc<Self>, key: Proven, content: Vec<u8>, reply: Reply) -> Option<Heavy> {
@@ -292,17 +313,15 @@ impl Modules {
             Ok(place) => place,
             Err(failure) => return reply.send(&said(Err(failure))),
         };
-        let number = match self.reserve(place) {
-            Ok(number) => number,
+        let held = match self.reserve(place) {
+            Ok(held) => held,
             Err(failure) => return reply.send(&said(Err(failure))),
         };
         let modules = self.clone();
-        let thread = thread::Builder::new().name(format!("module-{number}"));
-        let run = move || modules.run(number, place, name, admitted, reply);
-        if thread.spawn(run).is_err() {
-            // The reply has been dropped, and says so.
-            self.table().starting.remove(&number);
-        }
+        let thread = thread::Builder::new().name(format!("module-{}", held.number));
+        let run = move || modules.run(held, key, name, admitted, reply);
+        // Without a thread, reply and place are dropped, and the reply says so.
+        let _not_started = thread.spawn(run);
     }
 
     fn admit(
@@ -356,17 +375,19 @@ impl Modules {
     /// The life of a module, on its own thread.
     fn run(
         self: Arc<Self>,
-        number: u64,
-        place: Place,
+        held: Held,
+        owner: Proven,
         name: String,
         admitted: Admitted,
         reply: Reply,
     ) {
+        let number = held.number;
         let mut object = describe(&admitted);
         object["module"] = json!(number);
         let (asks, queue) = channel();
-        let mut report = Report::new(number, place.owner, &name, &admitted);
-        let made = self.make(number, place, name, admitted, asks);
+        let mut report = Report::new(number, owner, &name, &admitted);
+        let unloaded = Arc::new(AtomicBool::new(false));
+        let made = self.make(number, owner, name, admitted, asks, &unloaded);
         if let Err(Failure::Start(error)) = &made {
             self.report(&report, "its constructors", error);
         }
@@ -376,13 +397,25 @@ impl Modules {
         drop(self);
         let instance = match made {
             Ok(instance) => instance,
-            Err(failure) => return reply.send(&said(Err(failure))),
+            Err(failure) => {
+                drop(held);
+                return reply.send(&said(Err(failure)));
+            }
         };
         reply.send(&Answer::done(object));
-        for (ask, reply) in queue {
+        let mut last = None;
+        while let Ok((ask, reply)) = queue.recv() {
+            if let Ask::Unload = &ask {
+                last = Some(reply);
+                break;
+            }
+            // Whoever has no module any more has no call that begins in it.
+            let gone = unloaded.load(Ordering::Relaxed);
             let done = || match &ask {
+                _ if gone => Err(Failure::NoModule(number)),
                 Ask::Call(content) => call(&read(&instance), content),
                 Ask::Restart => restart(&instance, &report.name),
+                Ask::Unload => Ok(Answer::done(json!({}))),
             };
             // A panic costs this call. Its reply says so when it is dropped.
             let Ok(result) = catch_unwind(AssertUnwindSafe(done)) else {
@@ -405,6 +438,12 @@ impl Modules {
                 }
             }
             reply.send(&said(result));
+        }
+        // Nothing is left when the place is given back, and the place is there again when its owner hears of it.
+        drop((queue, instance));
+        drop(held);
+        if let Some(reply) = last {
+            reply.send(&Answer::done(json!({})));
         }
     }
 
@@ -437,37 +476,36 @@ impl Modules {
     fn make(
         &self,
         number: u64,
-        place: Place,
+        owner: Proven,
         name: String,
         admitted: Admitted,
         asks: Sender<(Ask, Reply)>,
+        unloaded: &Arc<AtomicBool>,
     ) -> Result<Module, Failure> {
         let loaded = Loaded::new(admitted)?;
         let limits = self.room.limits.clone();
         let instance = loaded.instantiate(&(self.imports)(number), limits)?;
         start(&instance, &name)?;
         Ok(Module {
-            place,
+            owner,
             name,
             domain: instance.domain().number(),
             meter: instance.domain().meter().clone(),
             instance: Arc::new(RwLock::new(instance)),
+            unloaded: unloaded.clone(),
             asks,
         })
     }
 
-    /// Puts what has been made in the place that was kept for it, or gives the
-    /// place back.
+    /// Puts what has been made into the table.
     fn keep(
         &self,
         number: u64,
         made: Result<Module, Failure>,
     ) -> Result<Arc<RwLock<Instance>>, Failure> {
-        let mut table = self.table();
-        table.starting.remove(&number);
         let module = made?;
         let instance = module.instance.clone();
-        table.modules.insert(number, module);
+        self.table().modules.insert(number, module);
         Ok(instance)
     }
 
@@ -484,27 +522,40 @@ impl Modules {
         })
     }
 
-    fn reserve(&self, place: Place) -> Result<u64, Failure> {
+    fn reserve(&self, place: Place) -> Result<Held, Failure> {
         let mut table = self.table();
         room(&table, &self.room, place.owner, place.memory)?;
         table.last += 1;
         let number = table.last;
-        table.starting.insert(number, place);
-        Ok(number)
+        table.places.insert(number, place);
+        let table = self.table.clone();
+        Ok(Held { table, number })
     }
 
     fn has_room(&self, key: Proven) -> Result<(), Failure> {
         room(&self.table(), &self.room, key, 0)
     }
 
-    fn unload(&self, key: Proven, content: &[u8]) -> Result<Answer, Failure> {
-        let (unload, _): (wire::Unload, _) = wire::decode(content)?;
+    /// Takes a module out of the table. Its owner is answered when it has ended: a call in progress ends first.
+    fn unload(&self, key: Proven, content: &[u8], reply: Reply) {
+        let unload = wire::decode::<wire::Unload>(content);
+        let number = unload.map(|(unload, _)| unload.module);
         let mut table = self.table();
-        owned(&table, key, unload.module)?;
-        // Its thread ends, and the domain with it, when it has made the calls
-        // that were asked for before.
-        let _module = table.modules.remove(&unload.module);
-        Ok(Answer::done(json!({})))
+        let owned = number.map_err(Failure::from).and_then(|number| {
+            owned(&table, key, number)?;
+            Ok(table.modules.remove(&number))
+        });
+        drop(table);
+        match owned {
+            Ok(Some(module)) => {
+                module.unloaded.store(true, Ordering::Relaxed);
+                // Only its thread has it from here on.
+                drop(module.instance);
+                let _has_ended = module.asks.send((Ask::Unload, reply));
+            }
+            Ok(None) => {}
+            Err(failure) => reply.send(&said(Err(failure))),
+        }
     }
 
     fn list(&self, key: Proven, content: &[u8]) -> Result<Answer, Failure> {
@@ -513,7 +564,7 @@ impl Modules {
         let own = table
             .modules
             .iter()
-            .filter(|(_, module)| module.place.owner == key);
+            .filter(|(_, module)| module.owner == key);
         let modules: Vec<_> = own.map(|(number, module)| module.line(*number)).collect();
         Ok(Answer::done(json!({ "modules": modules })))
     }
@@ -584,6 +635,10 @@ fn ends(error: &CallError) -> bool {
     matches!(error, CallError::Fault(_) | CallError::Exit(_))
 }
 
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn read(instance: &RwLock<Instance>) -> RwLockReadGuard<'_, Instance> {
     instance.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -600,7 +655,7 @@ fn restart(instance: &RwLock<Instance>, name: &str) -> Result<Answer, Failure> {
 /// The module of that number, if it is `key`'s.
 fn owned(table: &Table, key: Proven, number: u64) -> Result<&Module, Failure> {
     let module = table.modules.get(&number);
-    let module = module.filter(|module| module.place.owner == key);
+    let module = module.filter(|module| module.owner == key);
     module.ok_or(Failure::NoModule(number))
 }
 
@@ -618,11 +673,10 @@ fn said(result: Result<Answer, Failure>) -> Answer {
 
 /// Whether one more module of `key` finds room.
 fn room(table: &Table, most: &Room, key: Proven, memory: u64) -> Result<(), Failure> {
-    let modules = table.modules.values().map(|module| &module.place);
-    let all = modules.chain(table.starting.values());
+    let all = table.places.values();
     let own = all.clone().filter(|place| place.owner == key).count();
     let used: u64 = all.map(|place| place.memory).sum();
-    if table.modules.len() + table.starting.len() >= most.modules {
+    if table.places.len() >= most.modules {
         return Err(Failure::Full("it has as many modules as it may"));
     }
     if own >= most.modules_of_one {
