@@ -144,7 +144,11 @@ pub fn unknown_macro(
         let data = at.ctxt().outer_expn_data();
         if let ExpnKind::Macro(kind, name) = data.kind {
             let name = name.to_string();
-            let short = name.rsplit("::").next().unwrap_or(&name).to_owned();
+            // Its own name: it may be called by another, which `use` has given it.
+            let short = match data.macro_def_id {
+                Some(id) => tcx.item_name(id).to_string(),
+                None => name.rsplit("::").next().unwrap_or(&name).to_owned(),
+            };
             let known = match data.macro_def_id {
                 Some(id) if id.is_local() => true,
                 Some(id) if tcx.crate_name(id.krate).as_str() == "environment" => {

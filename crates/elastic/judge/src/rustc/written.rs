@@ -113,8 +113,19 @@ fn files(tcx: TyCtxt<'_>, told: &Told) -> Vec<Refusal> {
             ));
             continue;
         }
-        let mut at = 0u32;
-        for token in rustc_lexer::tokenize(text, rustc_lexer::FrontmatterAllowed::No) {
+        // The compiler skips a shebang line before it reads tokens. A comment that begins there would begin here alone,
+        // and hide the rest of the file.
+        let skipped = rustc_lexer::strip_shebang(text).unwrap_or(0);
+        if skipped > 0 {
+            let line = Span::with_root_ctxt(file.start_pos, file.start_pos + BytePos(2));
+            found.push(refusal(tcx, "syntax", "a shebang line", line));
+        }
+        let mut at = skipped as u32;
+        let tokens = rustc_lexer::tokenize(
+            &text[skipped..],
+            rustc_lexer::FrontmatterAllowed::Yes,
+        );
+        for token in tokens {
             let word = &text[at as usize..(at + token.len) as usize];
             let span = || {
                 let low = file.start_pos + BytePos(at);
@@ -134,6 +145,9 @@ fn files(tcx: TyCtxt<'_>, told: &Told) -> Vec<Refusal> {
                             span(),
                         ));
                     }
+                }
+                TokenKind::Frontmatter { .. } => {
+                    found.push(refusal(tcx, "syntax", "a front matter", span()));
                 }
                 TokenKind::InvalidIdent => {
                     found.push(refusal(tcx, "syntax", "a name that is none", span()));
