@@ -226,6 +226,11 @@ fn lines_of_other_files_are_not_shown() {
         "include!(\"../secret/key\");",
         "#[path = \"../secret/key\"]\nmod key;",
         "pub const K: u32 = include!(\"../secret/key\");",
+        "const S: &str = include_str!(\"../secret/key\");\nconst _: () = panic!(\"{}\", S);",
+        "const S: &str = include_str!(\"../secret/key\");\nconst _: () = panic!(\"internal compiler error {}\", S);",
+        "compile_error!(include_str!(\"../secret/key\"));",
+        "compile_error!(include_str!(\"../secret/key\"));\nmacro_rules! m { () => { m!(); } }\nm!();",
+        "#!/*\nuse core::include_str as concat;\nconst _: () = panic!(\"{}\", concat!(\"../secret/key\"));",
     ] {
         fs::write(place.join("a.rs"), text).expect("room");
         let source = place.join("a.rs").display().to_string();

@@ -22,6 +22,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("graph.rs", include_str!("rustc/graph.rs")),
     ("loops.rs", include_str!("rustc/loops.rs")),
     ("order.rs", include_str!("rustc/order.rs")),
+    ("own.rs", include_str!("rustc/own.rs")),
     ("closed.rs", include_str!("rustc/closed.rs")),
     ("counted.rs", include_str!("rustc/counted.rs")),
 ];

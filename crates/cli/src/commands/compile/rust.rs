@@ -95,7 +95,13 @@ impl Crate<'_> {
             })),
             Outcome::Done => bail!("the judge did not judge"),
             Outcome::Failed(said) => {
-                sayln!("{}", about(&said, root, &file));
+                // A macro that reads may have put what it read into any message.
+                let reads = |refusal: &SourceRefusal| {
+                    matches!(refusal.rule, Rule::Includes | Rule::EscapingMacros)
+                };
+                if !answer.refusals.iter().any(reads) {
+                    sayln!("{}", about(&said, root, &file));
+                }
                 answer.refusals.push(SourceRefusal::nowhere(
                     Rule::Types,
                     "a program that rustc refuses",

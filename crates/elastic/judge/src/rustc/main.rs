@@ -31,6 +31,7 @@ mod entries;
 mod graph;
 mod loops;
 mod order;
+mod own;
 mod places;
 mod told;
 mod typed;
@@ -59,6 +60,8 @@ impl Judge {
 
 impl Callbacks for Judge {
     fn config(&mut self, config: &mut Config) {
+        // A file that is not read is in no message, whatever asks for it.
+        config.file_loader = Some(Box::new(own::Own::below(&self.told.root)));
         // The author can say neither of these: attributes are refused, and so are features of a nightly compiler.
         config.opts.unstable_opts.crate_attr = vec!["no_std".to_owned()];
         config.opts.unstable_opts.mir_opt_level = Some(0);
@@ -72,7 +75,11 @@ impl Callbacks for Judge {
         self.refusals = written::judge(tcx, &self.told);
         // The analysis may find more, or fail; it makes no code.
         self.told.answer(&self.refusals, &[]);
-        Compilation::Continue
+        // But it evaluates constants, and a constant that fails says what it had.
+        match self.refusals.iter().any(told::Refusal::has_read) {
+            true => Compilation::Stop,
+            false => Compilation::Continue,
+        }
     }
 
     fn after_analysis<'tcx>(&mut self, _: &Compiler, tcx: TyCtxt<'tcx>) -> Compilation {

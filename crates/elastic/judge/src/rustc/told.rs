@@ -37,6 +37,13 @@ pub struct Place {
     pub length: usize,
 }
 
+impl Refusal {
+    /// Whether more than the program was to be read, so that what was read may be in the compiler's messages.
+    pub fn has_read(&self) -> bool {
+        matches!(self.rule, "includes" | "escaping-macros")
+    }
+}
+
 impl Told {
     pub fn read(path: &str, answer: String) -> Self {
         let text = std::fs::read_to_string(path).expect("what is told");
