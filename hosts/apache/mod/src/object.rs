@@ -137,7 +137,7 @@ mod tests {
     /// Words whose first letter says something else than a kind.
     fn is_other(word: &str) -> bool {
         let number =
-            |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'!".contains(c));
+            |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'!\"".contains(c));
         [
             "cmd", "ctx", "flush", "name", "str", "text", "null", "stopped", "ob", "lock",
             "declined", "dav",
