@@ -109,6 +109,27 @@ impl Reserved {
         }
     }
 
+    /// Code of the run time's own, where nothing was mapped yet: it is written while nobody can execute it, and then never again. No
+    /// descriptor leads there. Pieces side by side are one mapping.
+    pub(crate) fn write_code(&self, at: u64, code: &[u8]) -> io::Result<()> {
+        let bytes = (code.len() as u64).next_multiple_of(PAGE);
+        self.protect(at, bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+        let execute = libc::PROT_READ | libc::PROT_EXEC;
+        // SAFETY: `protect` has checked the addresses, which can be written now; nobody else knows of them yet.
+        let done = unsafe {
+            std::ptr::copy_nonoverlapping(code.as_ptr(), at as *mut u8, code.len());
+            libc::mprotect(at as *mut _, bytes as usize, execute)
+        };
+        match done {
+            0 => Ok(()),
+            _ => {
+                let error = io::Error::last_os_error();
+                self.protect(at, bytes, libc::PROT_NONE)?;
+                Err(error)
+            }
+        }
+    }
+
     /// Another protection, without execution.
     pub(crate) fn protect(&self, at: u64, bytes: u64, protection: i32) -> io::Result<()> {
         self.check(at, bytes);

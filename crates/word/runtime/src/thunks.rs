@@ -6,9 +6,9 @@
 //!   a thunk:  movabs $Inner or $Import, %r10;  jmp *gate(%rip)
 //! ```
 //!
-//! Nobody can write there, by a mapping or by a descriptor: each is a file of its own, sealed and closed before any thunk
-//! runs. A function of the host that writes to a descriptor of the module's choice finds none of these. Thunks stay for the life
-//! of the process, as what they lead to does.
+//! Nobody can write there, by a mapping or by a descriptor: it is memory without a file, written before any thunk runs and never
+//! again. A function of the host that writes to a descriptor of the module's choice finds none of it, and a copy of the process
+//! has its own. Thunks stay for the life of the process, as what they lead to does. Those of all domains are one mapping.
 
 use crate::gates;
 use crate::memory::{self, PAGE, Reserved};
@@ -78,10 +78,7 @@ impl Thunks {
 
     /// Writes thunks to where they were taken, once.
     pub(crate) fn write(&self, at: u64, code: &[u8]) -> io::Result<()> {
-        let bytes = (code.len() as u64).next_multiple_of(PAGE);
-        let file = memory::sealed(FILE, bytes, &[(0, code)])?;
-        let protection = libc::PROT_READ | libc::PROT_EXEC;
-        self.memory.map_file(at, bytes, protection, &file, 0)
+        self.memory.write_code(at, code)
     }
 
     /// The thunk at `at` that goes `way` with `value`.
