@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 24] = [
+    let tests: [(&str, Test); 25] = [
         ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
         (
