@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) const COMPILE: &str = "--as-compiler";
 
 /// Headers that are found before the kernel's own with these names.
-const HEADERS: [(&str, &str); 12] = [
+const HEADERS: [(&str, &str); 13] = [
     ("asm/bitops.h", include_str!("../include/asm/bitops.h")),
     (
         "asm/thread_info.h",
@@ -34,6 +34,10 @@ const HEADERS: [(&str, &str); 12] = [
         include_str!("../include/linux/buffer_head.h"),
     ),
     ("linux/mm.h", include_str!("../include/linux/mm.h")),
+    (
+        "linux/percpu-rwsem.h",
+        include_str!("../include/linux/percpu-rwsem.h"),
+    ),
     (
         "linux/page-flags.h",
         include_str!("../include/linux/page-flags.h"),
