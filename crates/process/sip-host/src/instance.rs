@@ -39,6 +39,11 @@ pub enum LibraryLoadError {
         "this program's thread-locals are in another place on each OS thread: link mullion-sip into the program, not into a library that it opens"
     )]
     Locals,
+    /// Libraries call the C library's allocator, and give blocks to the program and take them.
+    #[error(
+        "this program has another allocator in the place of the C library's: SIPs that are built separately need that one"
+    )]
+    Allocator,
 }
 
 /// One copy of a library.
@@ -64,6 +69,9 @@ impl Instance {
     pub(crate) fn load(image: &SipImage) -> Result<&'static Instance, LibraryLoadError> {
         if !has_fixed_locals() {
             return Err(LibraryLoadError::Locals);
+        }
+        if !has_usual_allocator() {
+            return Err(LibraryLoadError::Allocator);
         }
         // Nobody can change it, and each such file is another library to the loader.
         let file = sealed(image.name(), &image.silenced())?;
@@ -136,6 +144,14 @@ fn has_fixed_locals() -> bool {
         let there = std::thread::spawn(separate::here).join();
         there.is_ok_and(|there| there == separate::here())
     })
+}
+
+/// Whether the C library's allocator is the one that everybody finds by its usual name.
+fn has_usual_allocator() -> bool {
+    let names = [(c"malloc", c"__libc_malloc"), (c"free", c"__libc_free")];
+    // SAFETY: only asks for the addresses of names.
+    let place = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    names.iter().all(|(usual, own)| place(usual) == place(own))
 }
 
 /// The front of the loader's record of a library, which the system documents (`link.h`).

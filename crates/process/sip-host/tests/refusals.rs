@@ -315,6 +315,40 @@ fn libraries_with_different_contracts_of_one_name_do_not_start() {
     }
 }
 
+/// A process ends at any instruction. In one of these it would leave a lock of the C library's to its host.
+#[test]
+fn what_would_hold_a_lock_of_the_host() {
+    let before = b"\0_Unwind_GetLanguageSpecificData\0";
+    for name in [
+        "dl_iterate_phdr",
+        "malloc",
+        "calloc",
+        "realloc",
+        "free",
+        "posix_memalign",
+        "aligned_alloc",
+        "memalign",
+        "__xpg_strerror_r",
+        "pthread_key_create",
+        "pthread_setspecific",
+        "dlopen",
+        "dlsym",
+        "setlocale",
+        "tzset",
+    ] {
+        let mut all = bytes("odd");
+        let start = find(&all, before).start + 1;
+        all[start..start + name.len()].copy_from_slice(name.as_bytes());
+        all[start + name.len()] = 0;
+        match judged(&all) {
+            Err(ImageReason::Elf(ElfError::Imports(found))) => {
+                assert_eq!(found.names().collect::<Vec<_>>(), [name]);
+            }
+            other => panic!("{name}: {:?}", other.err()),
+        }
+    }
+}
+
 /// Thread-locals are each thread's own only where the library finds them by itself.
 #[test]
 fn what_would_share_thread_locals() {

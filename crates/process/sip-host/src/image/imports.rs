@@ -2,7 +2,8 @@
 //!
 //! A library that refers to a function gets it when it is loaded, and safe code reaches it through the standard
 //! library. So the list is short: memory, text, mathematics, unwinding, output, time, and what `mullion-sip` itself needs.
-//! No function on it opens, makes or ends anything. For the few others to which every Rust library refers,
+//! No function on it opens, makes or ends anything, and none holds a lock while it runs. A process can end at any
+//! instruction, and nobody would give the lock back. For the few others to which every Rust library refers,
 //! `mullion-sip` has definitions of its own that refuse (`crates/language/sip/src/separate/world.rs`).
 
 use std::collections::BTreeMap;
@@ -11,15 +12,15 @@ use std::fmt;
 /// Sorted by class; the order does not matter.
 #[rustfmt::skip]
 const ALLOWED: &[&str] = &[
-    // Memory of the C library, which the kernel's own allocations are, and of the system.
-    "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc",
+    // Memory of the C library, which the kernel's own allocations are, and of the system. `mullion-sip` alone knows the
+    // allocator by these names. It holds locks, and is called within critical pieces.
+    "__libc_malloc", "__libc_calloc", "__libc_realloc", "__libc_free", "__libc_memalign",
     "mmap", "munmap", "mprotect", "madvise",
     // Bytes and texts.
     "bcmp", "memchr", "memcmp", "memcpy", "memmem", "memmove", "memrchr", "memset", "strlen", "strnlen",
-    "__xpg_strerror_r", "__errno_location",
-    // Keys of thread-locals that have destructors, and unwinding. Thread-locals themselves are the library's own.
-    "pthread_key_create", "pthread_key_delete", "pthread_getspecific",
-    "pthread_setspecific", "dl_iterate_phdr", "abort",
+    "__errno_location",
+    // Unwinding. It finds tables by `_dl_find_object`, which takes no lock. Thread-locals are the library's own.
+    "abort",
     "_Unwind_Backtrace", "_Unwind_DeleteException", "_Unwind_FindEnclosingFunction", "_Unwind_GetCFA",
     "_Unwind_GetDataRelBase", "_Unwind_GetIP", "_Unwind_GetIPInfo", "_Unwind_GetLanguageSpecificData",
     "_Unwind_GetRegionStart", "_Unwind_GetTextRelBase", "_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_SetGR",
