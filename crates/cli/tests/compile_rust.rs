@@ -241,6 +241,23 @@ fn lines_of_other_files_are_not_shown() {
     }
 }
 
+/// What is only judged has no code, and the judge looks for all that would run.
+#[test]
+fn a_program_that_may_call_by_pointers_is_judged_without_code() {
+    let Some(office) = office() else { return };
+    let module_type = examples().join("types/system-programmer-rust.toml");
+    let module_type = module_type.display().to_string();
+    let text = "use environment::jiffies;\npub fn module() -> i32 { jiffies(); 1 }\n";
+    let output = office.compile(&[
+        "--check",
+        "--type",
+        &module_type,
+        &office.file("a.rs", text),
+    ]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
 /// Types of which each is twice as large as the one in front.
 fn doubled_types() -> String {
     let lines = (1..70).map(|at| format!("type A{at} = (A{0}, A{0});\n", at - 1));
