@@ -47,7 +47,7 @@ pub fn without<R>(act: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Opens a signal in the host's handlers that may run on a control stack, without SA_ONSTACK: where one does not fit, the
+/// Opens a signal in the host's handlers without SA_ONSTACK, which may run on a control stack. Where one does not fit, the
 /// handler of this signal makes room.
 pub fn open_in_handlers(opened: libc::c_int) {
     for signal in 1..=libc::SIGRTMAX() {

@@ -65,7 +65,7 @@ impl Host {
     /// calls this before its next call of a domain. So does the destructor of a thread-local, because Rust's standard
     /// library has switched the stack off by then. Otherwise a fault of the domain may end the process.
     ///
-    /// It also opens SIGSEGV in all handlers of the process that are without SA_ONSTACK, as [`Host::new`] does: so a module
+    /// It also opens SIGSEGV in all handlers of the process that are without SA_ONSTACK, as [`Host::new`] does. So a module
     /// that has left such a handler no room does not end the process.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Nobody can write there, by a mapping or by a descriptor: it is memory without a file, written before any thunk runs and never
-//! again. A function of the host that writes to a descriptor of the module's choice finds none of it, and a copy of the process
+//! again. A function of the host may write to a descriptor of the module's choice, and finds none of it. A copy of the process
 //! has its own. Thunks stay for the life of the process, as what they lead to does. Those of all domains are one mapping.
 
 use crate::gates;

@@ -148,7 +148,7 @@ fn what_was_checked_before_a_hook_is_not_written_if_it_was_taken_away_meanwhile(
         SECOND.lock().expect("no panic").clear();
         HELD.lock().expect("no panic").clear();
         OF_OTHER.lock().expect("no panic").clear();
-        // SAFETY: as above.
+        // SAFETY: the words stay, and no code of the module runs.
         unsafe { (at as *mut u32).write_volatile(0) };
     }
     // A check that stands alone is looked at again, whatever was taken away.

@@ -127,7 +127,7 @@ impl Drop for Loaded {
 #[must_use]
 pub fn is_code(address: usize) -> bool {
     let mut at: *const Node = NEWEST.load(Ordering::Acquire);
-    // SAFETY: as in `place`.
+    // SAFETY: a node that was published is never freed, and its successor was there first.
     while let Some(node) = unsafe { at.as_ref() } {
         if node.code.text.contains(&address) {
             return true;

@@ -182,8 +182,8 @@ impl Thread {
     }
 }
 
-/// The calling thread stops in the middle of a straight line of `domain`'s code to ask its host, and counts as outside from the next
-/// change of its count on. [`has_lost`] is the end of that.
+/// The calling thread stops in the middle of a straight line of `domain`'s code to ask its host. It counts as outside from the
+/// next change of its count on. [`has_lost`] is the end of that.
 pub fn asks(domain: DomainId) {
     // SAFETY: `HERE` points to what lives as long as this thread has a visit.
     if let Some(thread) = unsafe { HERE.get().as_ref() } {

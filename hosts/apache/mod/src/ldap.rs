@@ -177,7 +177,7 @@ fn option(
             let count = elements.len() as u64 / CERTIFICATE;
             let elements = copies.keep(elements.into());
             // The head of an array: its pool, sizes and counts, and where the elements are.
-            let head = [0, count << 32 | 8 * CERTIFICATE, count, elements];
+            let head = [0, (count << 32) | (8 * CERTIFICATE), count, elements];
             set(copies.keep(Box::new(head)))
         }
         None => Err(format!("the option {number:#x} is not for modules")),

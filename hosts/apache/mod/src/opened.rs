@@ -349,9 +349,12 @@ pub(crate) extern "C" fn ap_open_piped_log(pool: u64, program: u64) -> u64 {
     })
 }
 
+/// The name for APR, and the folder that it leads through.
+type Keys = (Vec<u8>, Option<Spot>);
+
 /// A name for a file of keys and values. APR opens files by the name and by its own endings (`NAME.pag`). The name of one that is
 /// written goes by the descriptor of its folder, which is open until the call returns.
-fn keys(frame: &Frame, name: u64, mode: u64) -> Answer<Result<(Vec<u8>, Option<Spot>), u64>> {
+fn keys(frame: &Frame, name: u64, mode: u64) -> Answer<Result<Keys, u64>> {
     let name = copied::name(frame, name)?;
     let is_written = mode as u32 as u64 != READ_ONLY;
     for end in ["", ".pag", ".dir"] {

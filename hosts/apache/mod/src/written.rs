@@ -55,7 +55,7 @@ impl Folders {
 
     /// Where they are now.
     fn now(&self) -> Vec<Root> {
-        let mut all: Vec<PathBuf> = self.paths.iter().map(|path| of_server(path)).collect();
+        let mut all: Vec<PathBuf> = self.paths.iter().map(of_server).collect();
         for name in &self.directives {
             match name.as_str() {
                 RUNTIME => all.extend(runtime()),

@@ -132,25 +132,25 @@ unsafe extern "C" {
 
 unsafe extern "C" fn allocate(bytes: usize) -> *mut c_void {
     let _whole = CORE.critical();
-    // SAFETY: as the caller promises of `malloc`.
+    // SAFETY: a library calls it in the place of `malloc`, and with what that may get.
     unsafe { __libc_malloc(bytes) }
 }
 
 unsafe extern "C" fn allocate_zeroed(count: usize, bytes: usize) -> *mut c_void {
     let _whole = CORE.critical();
-    // SAFETY: as the caller promises of `calloc`.
+    // SAFETY: a library calls it in the place of `calloc`, and with what that may get.
     unsafe { __libc_calloc(count, bytes) }
 }
 
 unsafe extern "C" fn reallocate(block: *mut c_void, bytes: usize) -> *mut c_void {
     let _whole = CORE.critical();
-    // SAFETY: as the caller promises of `realloc`.
+    // SAFETY: a library calls it in the place of `realloc`, and with what that may get.
     unsafe { __libc_realloc(block, bytes) }
 }
 
 unsafe extern "C" fn release(block: *mut c_void) {
     let _whole = CORE.critical();
-    // SAFETY: as the caller promises of `free`.
+    // SAFETY: a library calls it in the place of `free`, and with what that may get.
     unsafe { __libc_free(block) }
 }
 
