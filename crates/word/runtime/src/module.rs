@@ -155,7 +155,7 @@ impl std::fmt::Debug for Fields {
 /// A thread that is stopped between a check and its access goes on one instruction at a time until no check is relied on.
 /// Whoever takes a right away waits for that, with all who wait for the supervisor. So modules have at most so many
 /// bytes of code in which checks are relied on without a gap, with the points of these checks.
-const LONGEST: u64 = 64 << 10;
+const LONGEST: u64 = 256 << 10;
 
 /// Why parts are not a module.
 #[derive(Debug, Error)]

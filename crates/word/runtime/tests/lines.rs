@@ -30,9 +30,9 @@ fn a_line_in_which_checks_count_has_an_end() {
     let mut cell = 0u64;
     assert_eq!(function::<Fn1>(&domain, "f")(&raw mut cell as u64), 1);
     assert_eq!(cell, 1);
-    let long = of(70_000).map(drop);
+    let long = of(270_000).map(drop);
     assert!(
-        matches!(long, Err(ModuleError::LongLine { bytes, .. }) if bytes > 70_000),
+        matches!(long, Err(ModuleError::LongLine { bytes, .. }) if bytes > 270_000),
         "{long:?}"
     );
 }
@@ -67,9 +67,9 @@ fn the_points_of_a_line_s_checks_count_for_its_length() {
         Module::new("line", &verify(build("line", &text)).unwrap())
     };
     assert!(of(6).is_ok());
-    let long = of(60).map(drop);
+    let long = of(200).map(drop);
     assert!(
-        matches!(long, Err(ModuleError::LongLine { bytes, .. }) if bytes > 80_000),
+        matches!(long, Err(ModuleError::LongLine { bytes, .. }) if bytes > 270_000),
         "{long:?}"
     );
 }
