@@ -241,7 +241,7 @@ fn lines_of_other_files_are_not_shown() {
     }
 }
 
-/// What is only judged has no code, and the judge looks for all that would run.
+/// A program that is only judged has no code, and the judge looks for all that would run.
 #[test]
 fn a_program_that_may_call_by_pointers_is_judged_without_code() {
     let Some(office) = office() else { return };

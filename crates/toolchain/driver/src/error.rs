@@ -86,7 +86,7 @@ pub enum DriverError {
         /// The first rule that is broken.
         violation: String,
     },
-    /// What is named to be opened by `dlopen` is something else.
+    /// A file that is named for `dlopen` is no library of ours.
     #[error(
         "{0}: no library that mullion cc -shared made, so no image can have it opened by dlopen"
     )]

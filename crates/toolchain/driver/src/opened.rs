@@ -234,7 +234,7 @@ fn program(inputs: &[PathBuf]) -> Result<BTreeSet<String>, DriverError> {
     Ok(names)
 }
 
-/// How a name of a library is called in the image. What may be there more than once stays as it is.
+/// How a name of a library is called in the image. A name that may be there more than once stays as it is.
 fn name_of(number: usize, library: &Library, symbol: &Symbol) -> String {
     match library.linked || symbol.weak {
         true => symbol.name.clone(),

@@ -67,7 +67,7 @@ const LINE: &str = "
     ret
 ";
 
-/// What a hook does besides granting what is asked for.
+/// A hook's deeds besides granting what is asked for.
 #[derive(Clone, Copy, PartialEq)]
 enum Besides {
     Nothing,

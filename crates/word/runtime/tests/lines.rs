@@ -48,7 +48,7 @@ fn the_points_of_a_line_s_checks_count_for_its_length() {
             text += &format!(
                 " lea {operand}, %r11\n shr $2, %r11\n cmp %r14d, %gs:(%r11,%r11)\n jne cold{number}\nback{number}:\n"
             );
-            // What the check before has covered is written behind this one.
+            // The bytes that the check before has covered are written behind this one.
             if number > 0 {
                 let before = ["(%rsi)", "(%rdi)"][number as usize % 2];
                 text += &format!(" movl $1, {before}\n");

@@ -181,7 +181,7 @@ impl Program<'_> {
             Outcome::Failed(said) => {
                 let mut refusal =
                     SourceRefusal::nowhere(Rule::Syntax, "a program that the preprocessor refuses");
-                // What it says quotes files that it has read. Of a file of others no line is for the author.
+                // Its words quote files that it has read. Of a file of others no line is for the author.
                 let (opened, said) = opened(&said);
                 if let Some(path) = opened.iter().find(|path| !is_own(path, roots)) {
                     let construct = format!("`{}`", path.display());

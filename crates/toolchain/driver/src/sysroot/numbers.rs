@@ -38,7 +38,7 @@ pub(crate) const DECIMAL: &str = "__bid_";
 /// A file of libquadmath's that another one includes.
 const INCLUDED: &str = "strtod_l";
 
-/// What all decimal functions have in common, as libgcc's makefile has it.
+/// The files that all decimal functions have in common, as libgcc's makefile has it.
 const COMMON: &[&str] = &[
     "_isinfd128",
     "_isinfd32",
