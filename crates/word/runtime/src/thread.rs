@@ -421,22 +421,7 @@ impl Place {
     fn new(core: &'static Core, of: Option<&'static Principal>) -> io::Result<Place> {
         let holder = of.map_or(&core.holder, |principal| &principal.holder);
         let bytes = stack_bytes(core);
-        let waiting = lock(&holder.stacks).pop();
-        let region = match waiting {
-            Some(region) => region,
-            None => {
-                let none = || io::Error::from_raw_os_error(libc::ENOMEM);
-                let region = world().stacks.take().ok_or_else(none)?;
-                clear(core, region)?;
-                let words = stack_words(core, region);
-                let own = Permission::ReadWrite;
-                world()
-                    .supervisor()
-                    .mprot_export(&ROOT, holder.id, words, own)
-                    .map_err(io::Error::other)?;
-                region
-            }
-        };
+        let region = stack(core, holder)?;
         let mut visit = world().inside.visit(holder.id);
         visit.leave();
         let top = fresh_top(core, region);
@@ -473,6 +458,29 @@ impl Place {
             region,
         })
     }
+}
+
+/// A region with a data stack, on which nothing is: one that waits, or a new one.
+fn stack(core: &Core, holder: &Holder) -> io::Result<u64> {
+    let waiting = lock(&holder.stacks).pop();
+    if let Some(region) = waiting {
+        // It has what a thread before has left there, and an instance that ended since. Whoever clears stacks for the next one finds
+        // this region on no list until the seat is on one.
+        return clear(core, region)
+            .inspect_err(|_| lock(&holder.stacks).push(region))
+            .map(|()| region);
+    }
+    let none = || io::Error::from_raw_os_error(libc::ENOMEM);
+    let region = world().stacks.take().ok_or_else(none)?;
+    let grant = || {
+        let (words, own) = (stack_words(core, region), Permission::ReadWrite);
+        let mut supervisor = world().supervisor();
+        supervisor.mprot_export(&ROOT, holder.id, words, own)
+    };
+    clear(core, region)
+        .and_then(|()| grant().map_err(io::Error::other))
+        .inspect_err(|_| world().stacks.give(region))
+        .map(|()| region)
 }
 
 /// Mapped bytes of a data stack, at the end of its region's part below the margin.
@@ -550,19 +558,13 @@ pub(crate) fn clear_stacks(core: &Core, of: &'static Principal) -> io::Result<()
     Ok(())
 }
 
-/// Fresh data stacks and thread-locals for all threads of a domain that nobody is in, and for those to come. The caller has the
-/// domain's `life`.
+/// Fresh data stacks and thread-locals for all threads of a domain that nobody is in. Those to come get fresh ones (`stack`).
 pub(crate) fn fresh_seats(core: &'static Core) -> io::Result<()> {
     for seat in lock(&core.seats).iter() {
         // SAFETY: the seat lives, and its lowest address does not change.
         let region = unsafe { (*seat.0).low } & !(STACK_REGION - 1);
         clear(core, region)?;
         fresh_top(core, region);
-    }
-    for holder in core.holders() {
-        for region in lock(&holder.stacks).iter() {
-            clear(core, *region)?;
-        }
     }
     Ok(())
 }

@@ -387,6 +387,42 @@ fn a_place_that_comes_again_has_nothing_of_the_one_before() {
     assert_eq!(usage, 199);
 }
 
+/// A thread begins its first call for an instance, on a stack that a thread before it has left, while the instance ends.
+#[test]
+fn a_stack_that_is_taken_while_its_instance_ends_has_nothing_for_the_next() {
+    const SECRET: u64 = 77;
+    let scene = Scene::new();
+    let leave_secret: Fn3 = function(&scene.domain, "leave_secret");
+    let peek: Fn3 = function(&scene.domain, "peek");
+    let mut refused = 0;
+    for round in 0..1500u64 {
+        let (name, next) = (0x10_0000 + 32 * round, 0x10_0010 + 32 * round);
+        let old = scene.domain.instance(name).unwrap();
+        let first = std::thread::spawn(move || leave_secret(name, SECRET, 0));
+        assert_eq!(first.join().unwrap(), 1);
+        let (meet, go_on) = (Barrier::new(2), Barrier::new(2));
+        let seen = std::thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                meet.wait();
+                let seen = peek(name, 0, 0);
+                go_on.wait();
+                (seen, peek(next, 0, 0))
+            });
+            meet.wait();
+            for _ in 0..50 * (round % 300) {
+                std::hint::spin_loop();
+            }
+            while let Err(EndError::InUse(..)) = old.end() {}
+            scene.domain.instance(next).unwrap();
+            go_on.wait();
+            second.join().unwrap()
+        });
+        refused += u32::from(seen.0 == 0);
+        assert_eq!(seen.1, 1 << 32, "in round {round} the next one found it");
+    }
+    println!("{refused} calls were refused");
+}
+
 #[test]
 fn the_host_says_for_whom_it_calls_and_a_pool_gives_to_whom_it_is() {
     let scene = Scene::new();
