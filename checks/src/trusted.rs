@@ -108,6 +108,13 @@ pub const BESIDE: &[Beside] = &[
         bare: true,
     },
     Beside {
+        folder: "crates/policy/plain",
+        reason: "It escapes what would act on a terminal or a log, in text that people read. Nothing is decided by such a text but \
+            which symbol of a module has a name, and the module's author chooses names. A fault shows a name wrongly.",
+        built_from: Some(&[]),
+        bare: true,
+    },
+    Beside {
         folder: "crates/policy/recorder",
         reason: "It keeps what the supervisor tells a mechanism, for tests, examples and pictures, and enforces nothing. No \
             trusted crate is built from it.",

@@ -1,12 +1,13 @@
 //! Names and disassembly for places in an image: for people to read, nothing relies on it.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
+use mullion_symbols::Plain;
 use object::{Object, ObjectSymbol};
 
 /// The symbols of an image, if it has a readable symbol table.
 pub(crate) struct Symbols {
     /// Address and name, ascending.
-    names: Vec<(u64, String)>,
+    names: Vec<(u64, Plain)>,
 }
 
 impl Symbols {
@@ -19,7 +20,7 @@ impl Symbols {
                     && symbol.is_definition()
                     && !name.is_empty()
                 {
-                    names.push((symbol.address(), name.to_owned()));
+                    names.push((symbol.address(), name.into()));
                 }
             }
         }
@@ -33,7 +34,7 @@ impl Symbols {
         let below = self.names.partition_point(|(at, _)| *at <= address);
         let (at, name) = self.names.get(below.checked_sub(1)?)?;
         Some(match address - at {
-            0 => name.clone(),
+            0 => name.to_string(),
             distance => format!("{name}+{distance:#x}"),
         })
     }

@@ -199,7 +199,7 @@ impl Module {
             }
             (_, FaultKind::Time) => "its time is over (`time` in [limits])".to_owned(),
             (_, FaultKind::DataStack) => "its stack is full (`stack` in [limits])".to_owned(),
-            (_, FaultKind::Policy) => report.object.clone(),
+            (_, FaultKind::Policy) => report.object.to_string(),
             (_, kind) => {
                 let address = report.address.map(|at| format!(" of {at:#x}"));
                 let object = match report.object.as_str() {

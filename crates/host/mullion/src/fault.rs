@@ -2,7 +2,7 @@
 
 use crate::symbols::ImageSymbols;
 use mullion_runtime::{Cause, Registers};
-use mullion_symbols::Location;
+use mullion_symbols::{Location, Plain};
 use std::fmt;
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Fault {
 
     /// The function that the fault happened in, by the symbol table.
     #[must_use]
-    pub fn symbol(&self) -> Option<String> {
+    pub fn symbol(&self) -> Option<Plain> {
         let offset = self.raw.offset(self.raw.instruction)?;
         self.symbols.with(|symbols| symbols.function_at(offset))
     }

@@ -143,7 +143,7 @@ pub use mullion_runtime::{
     Access as Permission, Attempt, CallArguments, CallLimits, Canceller, Cause, Clock, Counts,
     FaultKind, LimitKind, Limits, Registers, Returned, ShareError, start_audit,
 };
-pub use mullion_symbols::{Class, Location, Unknown as UnknownType};
+pub use mullion_symbols::{Class, Location, Plain, Unknown as UnknownType};
 pub use mullion_system::{Mount, MountError, Stream, Streams};
 /// What policies, keys and credentials are made of.
 #[cfg(feature = "trust")]

@@ -61,7 +61,7 @@ impl Lines {
 }
 
 fn log(domain: &str, stream: Stream, line: &[u8]) {
-    let line = mullion_symbols::clean(&String::from_utf8_lossy(line));
+    let line = mullion_symbols::Plain::from(&*String::from_utf8_lossy(line));
     match stream {
         Stream::Error => {
             tracing::warn!(target: "mullion::output", domain, stream = "stderr", "{line}")

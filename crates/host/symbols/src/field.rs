@@ -4,11 +4,11 @@
 //! it points to, the type and the member are known. Globals are known by their name and place.
 
 use crate::budget::Counted;
-use crate::elf::LONGEST_NAME;
 use crate::entry::{Entry, Opened, Place, Reading};
 use crate::index::Found;
 use crate::names::HOPS;
-use crate::{CodeState, DebugField, Symbols, clean, types};
+use crate::types::shortened;
+use crate::{CodeState, DebugField, Plain, Symbols, types};
 use gimli::{
     AttributeValue, BaseAddresses, CfaRule, EhFrame, Expression, Operation, Result, UnitRef,
     UnwindContext, UnwindSection, constants,
@@ -352,17 +352,17 @@ fn within(reading: &Reading<'_>, of: Place, distance: u64) -> Option<DebugField>
         (place, entry) = next;
     }
     Some(DebugField {
-        variable: String::new(),
+        variable: Plain::default(),
         of: name?,
         bytes,
-        member,
+        member: member.into(),
         distance,
         parameter: None,
     })
 }
 
 /// The member that a byte is in, of a union the first one: its name, its type and where it begins.
-fn member_at(reading: &Reading<'_>, of: Place, left: u64) -> Option<(String, Place, u64)> {
+fn member_at(reading: &Reading<'_>, of: Place, left: u64) -> Option<(Plain, Place, u64)> {
     let opened = reading.open(of.unit).ok()?;
     let tags = [constants::DW_TAG_member, constants::DW_TAG_inheritance];
     let mut found = None;
@@ -411,14 +411,6 @@ fn size<'a>(reading: &Reading<'a>, mut place: Place, entry: &Entry<'a>) -> Optio
         (place, tag, of) = (at, element.tag?, element.of);
     }
     None
-}
-
-fn shortened(text: &str) -> String {
-    let mut text = clean(text);
-    if text.len() > LONGEST_NAME {
-        text.truncate(text.floor_char_boundary(LONGEST_NAME));
-    }
-    text
 }
 
 #[cfg(test)]
@@ -542,10 +534,10 @@ mod tests {
         let near = at(&shown, "<third>:");
         let found = symbols.field_of_global(near, "outside", 16);
         let wanted = DebugField {
-            variable: "outside".to_owned(),
-            of: "Node".to_owned(),
+            variable: "outside".into(),
+            of: "Node".into(),
             bytes: 48,
-            member: "at[1].x".to_owned(),
+            member: "at[1].x".into(),
             distance: 16,
             parameter: None,
         };

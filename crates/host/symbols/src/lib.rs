@@ -2,8 +2,8 @@
 //!
 //! The symbol table and the debug information were written by the image's
 //! author. They are read in a safe language, when somebody asks; what
-//! they say is for people to read and decides nothing. Control characters in it
-//! are escaped.
+//! they say is for people to read and decides nothing. All of it is
+//! [`Plain`] text.
 //!
 //! ```text
 //! elf.rs     sections and symbols       budget.rs  every read takes a step; when none
@@ -49,6 +49,8 @@ mod word;
 
 pub use signature::{Class, DebugSignature, DebugType, Unknown};
 
+pub use mullion_plain::Plain;
+
 use debug::Debug;
 use elf::Elf;
 use std::fmt;
@@ -69,16 +71,16 @@ pub struct DebugFunction {
     /// Bytes of code; 0 if the table does not say.
     pub size: u64,
     /// Its name as the linker knows it.
-    pub name: String,
+    pub name: Plain,
 }
 
 /// A place in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
     /// The function, demangled.
-    pub function: Option<String>,
+    pub function: Option<Plain>,
     /// The source file, as the compiler was given it.
-    pub file: Option<String>,
+    pub file: Option<Plain>,
     /// The line in it.
     pub line: Option<u32>,
 }
@@ -97,13 +99,13 @@ pub struct CodeState<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DebugField {
     /// The variable that points there, or that lies there.
-    pub variable: String,
+    pub variable: Plain,
     /// The type of what is there, as the source calls it.
-    pub of: String,
+    pub of: Plain,
     /// The bytes of the type.
     pub bytes: u64,
     /// The member of it, and members of members: `head.next`, `rows[3].id`. Empty if it has none there.
-    pub member: String,
+    pub member: Plain,
     /// How many bytes into the type.
     pub distance: u64,
     /// If the variable is a parameter of the function: which one.
@@ -167,7 +169,7 @@ impl Symbols {
             DebugFunction {
                 offset: symbol.offset,
                 size: symbol.size,
-                name: clean(&String::from_utf8_lossy(name)),
+                name: (*String::from_utf8_lossy(name)).into(),
             }
         })
     }
@@ -247,13 +249,13 @@ impl Symbols {
 
     /// The function of the symbol table that holds `offset`.
     #[must_use]
-    pub fn function_at(&self, offset: u64) -> Option<String> {
+    pub fn function_at(&self, offset: u64) -> Option<Plain> {
         let symbols = self.elf.symbols();
         let next = symbols.partition_point(|symbol| symbol.offset <= offset);
         let symbol = symbols.get(next.checked_sub(1)?)?;
         let name = self.elf.name(symbol)?;
         let within = offset - symbol.offset < symbol.size.max(1);
-        within.then(|| clean(&String::from_utf8_lossy(name)))
+        within.then(|| (*String::from_utf8_lossy(name)).into())
     }
 
     /// Whether some answer is not whole, because it would have taken more work than the size of
@@ -268,15 +270,4 @@ impl Symbols {
     pub fn steps(&self) -> u64 {
         self.debug.as_ref().map_or(0, Debug::steps)
     }
-}
-
-/// Text of an image's author, fit for a terminal: control characters escaped.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| match c.is_control() {
-            true => c.escape_default().collect::<Vec<_>>(),
-            false => vec![c],
-        })
-        .collect()
 }

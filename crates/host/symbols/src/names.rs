@@ -5,7 +5,7 @@
 //! out.
 
 use crate::entry::{Place, Reading};
-use crate::{Symbols, clean, types};
+use crate::{Plain, Symbols, types};
 use gimli::{UnitRef, constants};
 
 /// Entries that complete each other, at most.
@@ -20,7 +20,7 @@ pub(crate) fn function(
     symbols: &mut Symbols,
     reading: &Reading<'_>,
     mut place: Place,
-) -> Option<String> {
+) -> Option<Plain> {
     let (mut name, mut linkage) = (None, None);
     let mut shown = Vec::new();
     for _ in 0..HOPS {
@@ -45,25 +45,23 @@ pub(crate) fn function(
         }
     }
     let Some(linkage) = linkage else {
-        return name.map(|name| clean(&name));
+        return name.map(Plain::from);
     };
     if let Ok(rust) = rustc_demangle::try_demangle(&linkage) {
-        return Some(clean(&bounded(&rust)));
+        return Some(bounded(&rust).into());
     }
     match name {
-        Some(name) if linkage.starts_with("_Z") => Some(qualified(
-            symbols,
-            reading,
-            place,
-            &format!("{}({})", clean(&name), shown.join(", ")),
-        )),
-        _ => Some(clean(&linkage)),
+        Some(name) if linkage.starts_with("_Z") => {
+            let name = format!("{name}({})", shown.join(", "));
+            Some(qualified(symbols, reading, place, name).into())
+        }
+        _ => Some(linkage.into()),
     }
 }
 
 /// A function of C++ with the names around it.
-fn qualified(symbols: &mut Symbols, reading: &Reading<'_>, place: Place, name: &str) -> String {
-    let mut names = vec![name.to_owned()];
+fn qualified(symbols: &mut Symbols, reading: &Reading<'_>, place: Place, name: String) -> String {
+    let mut names = vec![name];
     for scope in symbols.scopes(place, SCOPES) {
         let scope = Place {
             entry: scope,
@@ -73,7 +71,7 @@ fn qualified(symbols: &mut Symbols, reading: &Reading<'_>, place: Place, name: &
             let opened = reading.open(scope.unit).ok()?;
             reading.text(&opened.unit, &entry.name)
         });
-        names.push(name.map_or_else(|| "(anonymous)".to_owned(), |name| clean(&name)));
+        names.push(name.unwrap_or_else(|| "(anonymous)".to_owned()));
     }
     names.reverse();
     names.join("::")
@@ -92,7 +90,7 @@ fn parameters(reading: &Reading<'_>, place: Place) -> Vec<String> {
         let of = match entry.tag {
             Some(constants::DW_TAG_unspecified_parameters) => Some("...".to_owned()),
             _ if names.len() == SHOWN => Some("...".to_owned()),
-            _ => types::of(reading, place.unit, &entry).map(|of| of.name),
+            _ => types::of(reading, place.unit, &entry).map(|of| of.name.into()),
         };
         names.push(of.unwrap_or_else(|| "?".to_owned()));
         Ok(())

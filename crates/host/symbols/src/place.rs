@@ -4,7 +4,7 @@ use crate::budget::Counted;
 use crate::entry::{Entry, Opened, Place, Reading, TABLE, Value};
 use crate::index::{Found, program};
 use crate::names;
-use crate::{Location, Symbols, clean};
+use crate::{Location, Plain, Symbols};
 use gimli::{AttributeValue, DebugLineOffset, LineProgramHeader, Result, UnitRef, constants};
 
 /// Functions inlined into each other that are looked for.
@@ -36,7 +36,7 @@ impl Symbols {
         }
         let mut place = found.row.map(|(file, line)| (Some(file), Some(line)));
         let mut locations = Vec::new();
-        let mut tell = |function: Option<String>, place: Option<(Option<u64>, Option<u32>)>| {
+        let mut tell = |function: Option<Plain>, place: Option<(Option<u64>, Option<u32>)>| {
             let (number, line) = place.unwrap_or_default();
             locations.push(Location {
                 function,
@@ -118,7 +118,7 @@ fn file<'a>(
     opened: &Opened<'a>,
     head: &Head<'a>,
     number: u64,
-) -> Option<String> {
+) -> Option<Plain> {
     let unit = UnitRef::new(&reading.dwarf, &opened.unit);
     let text = |value: &Value<'a>| reading.text(&unit, &Some(*value));
     let file = head.file(number)?;
@@ -132,7 +132,7 @@ fn file<'a>(
         below(&mut path, &text(&directory)?);
     }
     below(&mut path, &text(&file.path_name())?);
-    Some(clean(&path))
+    Some(path.into())
 }
 
 fn below(path: &mut String, name: &str) {

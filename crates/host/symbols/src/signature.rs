@@ -2,6 +2,7 @@
 //!
 //! They are a help against mistakes, and no evidence: the image's author wrote them.
 
+use crate::Plain;
 use std::fmt;
 
 /// What a function takes and returns.
@@ -35,7 +36,7 @@ pub struct DebugType {
     /// How it is passed.
     pub class: Class,
     /// As the source has it, roughly.
-    pub name: String,
+    pub name: Plain,
 }
 
 /// How a value is passed, and how many bytes it has.

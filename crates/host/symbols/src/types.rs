@@ -1,6 +1,6 @@
 //! Types, as far as they say how a value is passed.
 
-use crate::clean;
+use crate::Plain;
 use crate::elf::LONGEST_NAME;
 use crate::entry::{Entry, Place, Reading, UnitAt};
 use crate::names::HOPS;
@@ -55,7 +55,7 @@ pub(crate) fn resolve(reading: &Reading<'_>, mut place: Place) -> Option<DebugTy
             constants::DW_TAG_typedef => {
                 if named.is_none() {
                     let name = name(reading, place.unit, &entry);
-                    named = Some((around.len(), name.unwrap_or_else(|| "a type".to_owned())));
+                    named = Some((around.len(), name.unwrap_or_else(|| "a type".into())));
                 }
                 Around::Nothing
             }
@@ -82,7 +82,7 @@ pub(crate) fn resolve(reading: &Reading<'_>, mut place: Place) -> Option<DebugTy
             None => {
                 found = Some(DebugType {
                     class: Class::Other,
-                    name: "void".to_owned(),
+                    name: "void".into(),
                 });
                 break;
             }
@@ -92,7 +92,7 @@ pub(crate) fn resolve(reading: &Reading<'_>, mut place: Place) -> Option<DebugTy
     let pointer = around.iter().any(|step| matches!(step, Around::Pointer(_)));
     let unread = || DebugType {
         class: Class::Other,
-        name: "?".to_owned(),
+        name: "?".into(),
     };
     let mut of = found.or_else(|| pointer.then(unread))?;
     for (position, step) in around.iter().enumerate().rev() {
@@ -104,14 +104,14 @@ pub(crate) fn resolve(reading: &Reading<'_>, mut place: Place) -> Option<DebugTy
         match step {
             // A value's own `const` is nothing to whoever passes it.
             Around::Const if position == 0 => {}
-            Around::Const => of.name = format!("const {}", of.name),
+            Around::Const => of.name = format!("const {}", of.name).into(),
             Around::Pointer(mark) => {
                 let space = if of.name.ends_with(['*', '&']) {
                     ""
                 } else {
                     " "
                 };
-                of.name = format!("{}{space}{mark}", of.name);
+                of.name = format!("{}{space}{mark}", of.name).into();
                 of.class = Class::Integer(8);
             }
             Around::Nothing => {}
@@ -143,15 +143,20 @@ fn plain<'a>(reading: &Reading<'a>, unit: UnitAt, entry: &Entry<'a>) -> Option<D
     };
     Some(DebugType {
         class,
-        name: name(reading, unit, entry).unwrap_or_else(|| otherwise.to_owned()),
+        name: name(reading, unit, entry).unwrap_or_else(|| otherwise.into()),
     })
 }
 
-fn name<'a>(reading: &Reading<'a>, unit: UnitAt, entry: &Entry<'a>) -> Option<String> {
+fn name<'a>(reading: &Reading<'a>, unit: UnitAt, entry: &Entry<'a>) -> Option<Plain> {
     let opened = reading.open(unit).ok()?;
-    let mut name = clean(&reading.text(&opened.unit, &entry.name)?);
-    if name.len() > LONGEST_NAME {
-        name.truncate(name.floor_char_boundary(LONGEST_NAME));
+    Some(shortened(&reading.text(&opened.unit, &entry.name)?))
+}
+
+/// A name, but for what is too long.
+pub(crate) fn shortened(name: &str) -> Plain {
+    let name = Plain::from(name);
+    match name.len() > LONGEST_NAME {
+        true => name[..name.floor_char_boundary(LONGEST_NAME)].into(),
+        false => name,
     }
-    Some(name)
 }

@@ -74,7 +74,7 @@ pub fn module(name: &str, bytes: Vec<u8>) -> Result<Arc<Module>, OpenError> {
         let symbols = symbols.get_or_insert_with(|| Symbols::new(Arc::clone(&of_lines)));
         let places = symbols.find(instruction);
         let place = places.iter().find(|place| place.line.is_some())?;
-        Some(format!("{}:{}", place.file.as_deref()?, place.line?))
+        Some(format!("{}:{}", place.file.as_deref()?, place.line?).into())
     });
     module.set_fields(move |reach| {
         let mut symbols = fields.lock().unwrap_or_else(PoisonError::into_inner);

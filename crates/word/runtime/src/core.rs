@@ -11,6 +11,7 @@ use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::{Report, StackWords};
 use crate::rights::Raised;
 use crate::wanted::Keep;
+use mullion_plain::Plain;
 use mullion_supervisor::{DomainId, GroupId};
 use mullion_word_abi::OWN_FIRST;
 use mullion_word_table::Loaded;
@@ -105,7 +106,7 @@ pub(crate) struct Instances {
 pub enum EndError {
     /// Calls in it have not returned.
     #[error("{0} calls of {1} have not returned; they end when they next come back to it")]
-    InUse(u64, String),
+    InUse(u64, Plain),
     /// It has been unloaded.
     #[error("it was unloaded")]
     Gone,

@@ -19,6 +19,7 @@ use crate::room;
 use crate::signals::{self, Handler, SIGNALS};
 use crate::thread::{self, Thread};
 use crate::world::{try_world, world};
+use mullion_plain::Plain;
 use mullion_word_abi::{STACK_REGION, TRAP_ACCESS, TRAP_LABEL, TRAP_UNCAUGHT};
 use std::io;
 use std::ptr;
@@ -410,17 +411,17 @@ fn report(
     Report {
         kind,
         module: core.module.name.clone(),
-        export,
-        function,
+        export: export.into(),
+        function: function.into(),
         instruction,
         line: match instruction {
             0 => None,
             instruction => core.module.line_of(instruction),
         },
         address: address.map(|(address, _)| address),
-        object,
+        object: object.into(),
         field,
-        allow,
+        allow: allow.map(Plain::from),
     }
 }
 

@@ -26,6 +26,7 @@ use crate::rights::{
 };
 use crate::thread;
 use crate::world::world;
+use mullion_plain::Plain;
 use mullion_supervisor::{Error, Permission};
 use mullion_word_abi::{OWN_FIRST, OWN_LAST};
 use mullion_word_table::barrier;
@@ -46,12 +47,12 @@ pub struct Instance {
 pub enum InstanceError {
     /// The module's policy has none.
     #[error("the policy of {0} has no instances")]
-    None(String),
+    None(Plain),
     /// Another one has this name.
     #[error("an instance of {module} is called {name:#x} already")]
     Taken {
         /// Which module.
-        module: String,
+        module: Plain,
         /// The name.
         name: u64,
     },

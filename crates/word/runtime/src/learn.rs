@@ -13,12 +13,13 @@ use crate::object::{self, Object};
 use crate::operand;
 use crate::report::{FaultKind, Reached, ReachedField, StackWords};
 use crate::thread;
+use mullion_plain::Plain;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 impl Note<'_> {
     /// Where in the source the instruction is, if the module's lines are known.
     #[must_use]
-    pub fn line(&self) -> Option<String> {
+    pub fn line(&self) -> Option<Plain> {
         match self.instruction {
             0 => None,
             at => self.domain.core.module.line_of(at),

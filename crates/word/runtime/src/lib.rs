@@ -74,6 +74,7 @@ pub use load::LoadError;
 pub use module::{
     Access, Cold, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
+pub use mullion_plain::Plain;
 pub use mullion_supervisor::{AuditLog, Snapshot};
 pub use note::{Note, Want};
 pub use object::{Block, Object, Owner};

@@ -19,6 +19,7 @@ use crate::thunks::{THUNK, Thunks, Way};
 use crate::tick;
 use crate::wanted::Keep;
 use crate::world::world;
+use mullion_plain::Plain;
 use mullion_supervisor::{DomainId, Error, GroupId, Permission, Range, Subject, Supervisor};
 use mullion_word_abi::{
     SLOT_ENTER, SLOT_FIRST_IMPORT, SLOT_LEAVE, SLOT_MARK, SLOT_READ, SLOT_UNWIND,
@@ -37,15 +38,15 @@ pub enum LoadError {
     #[error("{module} needs `{symbol}`, which the host does not have")]
     Missing {
         /// Which module.
-        module: String,
+        module: Plain,
         /// Which symbol.
-        symbol: String,
+        symbol: Plain,
     },
     /// A policy is for a function that the module does not export.
     #[error("the policy speaks of `{name}`, which {module} does not export")]
     NoExport {
         /// Which module.
-        module: String,
+        module: Plain,
         /// The name in the policy.
         name: String,
     },
@@ -53,12 +54,12 @@ pub enum LoadError {
     #[error(
         "{0} has two exports with one body, at {1:#x}, and the policy says different things of them"
     )]
-    SharedBody(String, u64),
+    SharedBody(Plain, u64),
     /// The module is larger than its limit.
     #[error("{module} has {bytes} bytes of code and data, and {limit} is its limit")]
     TooLarge {
         /// Which module.
-        module: String,
+        module: Plain,
         /// How large it is.
         bytes: u64,
         /// [`Limits::image`](crate::Limits::image).
@@ -364,7 +365,7 @@ fn imports(
         let address = offer.address.or_else(|| resolve(name).map(|at| at as u64));
         let target = address.ok_or_else(|| LoadError::Missing {
             module: module.name.clone(),
-            symbol: name.clone(),
+            symbol: name.as_str().into(),
         })?;
         found.push(Import::new(
             name,
@@ -398,7 +399,7 @@ fn data(
     for (name, data) in &policy.data {
         let missing = || LoadError::Missing {
             module: module.name.clone(),
-            symbol: name.clone(),
+            symbol: name.as_str().into(),
         };
         let address = resolve(name).ok_or_else(missing)? as u64;
         let bytes = data.bytes.or_else(|| object::size_of_symbol(address));

@@ -2,6 +2,7 @@
 
 use crate::memory;
 use crate::report::{Reached, ReachedField};
+use mullion_plain::Plain;
 use mullion_word_abi::{Protection, SLOT_FIRST_IMPORT, WORD};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -55,8 +56,8 @@ pub enum Value {
 /// A dynamic symbol.
 #[derive(Clone, Debug)]
 pub struct Symbol {
-    /// Its name.
-    pub name: String,
+    /// Its name, which the module's author has chosen.
+    pub name: Plain,
     /// Its address in the file; none if the host has it.
     pub value: Option<u64>,
     /// Whether it may be missing.
@@ -132,7 +133,7 @@ pub struct Cold {
 }
 
 /// Where instructions come from.
-struct Lines(Box<dyn Fn(u64) -> Option<String> + Send + Sync>);
+struct Lines(Box<dyn Fn(u64) -> Option<Plain> + Send + Sync>);
 
 /// What an address is to an instruction.
 type Field = dyn Fn(&Reached<'_>) -> Option<ReachedField> + Send + Sync;
@@ -193,7 +194,7 @@ pub struct Module {
     fields: OnceLock<Fields>,
     /// Where functions and bodies begin, in order, each with its symbol's place.
     names: Vec<(u64, usize)>,
-    pub(crate) name: String,
+    pub(crate) name: Plain,
     pub(crate) parts: Parts,
     pub(crate) file: OwnedFd,
     pub(crate) bytes: u64,
@@ -228,7 +229,7 @@ impl Module {
             names,
             lines: OnceLock::new(),
             fields: OnceLock::new(),
-            name: name.to_owned(),
+            name: name.into(),
             file: parts.file(end)?,
             bytes: end,
             parts,
@@ -286,7 +287,7 @@ impl Module {
 
     /// Says where in the source an instruction of the file comes from, for reports. It is asked on the stack of the
     /// thread whose call was ended. The first answerer stays.
-    pub fn set_lines(&self, of: impl Fn(u64) -> Option<String> + Send + Sync + 'static) {
+    pub fn set_lines(&self, of: impl Fn(u64) -> Option<Plain> + Send + Sync + 'static) {
         let _first = self.lines.set(Lines(Box::new(of)));
     }
 
@@ -303,7 +304,7 @@ impl Module {
         self.fields.get().and_then(|fields| (fields.0)(reach))
     }
 
-    pub(crate) fn line_of(&self, address: u64) -> Option<String> {
+    pub(crate) fn line_of(&self, address: u64) -> Option<Plain> {
         self.lines.get().and_then(|lines| (lines.0)(address))
     }
 
@@ -444,7 +445,7 @@ mod tests {
     #[test]
     fn a_body_has_its_gate_s_name_and_the_last_of_two_names_stands() {
         let symbol = |name: &str, value| Symbol {
-            name: name.to_owned(),
+            name: name.into(),
             value,
             weak: false,
         };

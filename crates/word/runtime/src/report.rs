@@ -1,5 +1,6 @@
 //! What is told of a call that was ended.
 
+use mullion_plain::Plain;
 use std::fmt;
 
 /// What ended a call.
@@ -105,15 +106,14 @@ impl StackWords {
         distance.is_multiple_of(8).then(|| self.words[at])
     }
 
-    /// The text there, up to its zero or the end of what is kept, to be shown: as it may have been forged.
+    /// The text there, up to its zero or the end of what is kept. It may have been forged.
     pub(crate) fn text(&self, address: u64) -> String {
         let words = (0..Self::MOST as u64).map_while(|at| self.word(address.checked_add(8 * at)?));
         let bytes: Vec<u8> = words
             .flat_map(u64::to_le_bytes)
             .take_while(|byte| *byte != 0)
             .collect();
-        let plain = |c: char| if c.is_control() { ' ' } else { c };
-        String::from_utf8_lossy(&bytes).chars().map(plain).collect()
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
@@ -121,13 +121,13 @@ impl StackWords {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReachedField {
     /// The variable that points there, or that lies there.
-    pub variable: String,
+    pub variable: Plain,
     /// The type of what is there, as the source calls it.
-    pub of: String,
+    pub of: Plain,
     /// The bytes of the type.
     pub bytes: u64,
     /// The member of it, and members of members: `head.next`, `rows[3].id`. Empty if it has none there.
-    pub member: String,
+    pub member: Plain,
     /// How many bytes into the type.
     pub distance: u64,
     /// If the variable is a parameter of the export itself: which one.
@@ -169,30 +169,30 @@ pub(crate) fn allows(
     }
 }
 
-/// What went wrong in a domain, and what would have allowed it.
+/// What went wrong in a domain, and what would have allowed it. Names are those of the module's author, so all texts are [`Plain`].
 #[derive(Clone, Debug)]
 pub struct Report {
     /// What it was.
     pub kind: FaultKind,
     /// Which module.
-    pub module: String,
+    pub module: Plain,
     /// The export whose call was ended.
-    pub export: String,
+    pub export: Plain,
     /// The function of the module where it was, and how far in.
-    pub function: String,
+    pub function: Plain,
     /// The instruction's address in the module's file, for `addr2line`; 0 if it was not in the module. Of a refused
     /// access it is where the check stands, of a refused call the call.
     pub instruction: u64,
     /// Where in the source that is, if the module's lines are known ([`Module::set_lines`](crate::Module::set_lines)).
-    pub line: Option<String>,
+    pub line: Option<Plain>,
     /// The address that was refused.
     pub address: Option<u64>,
     /// What is there, and whose it is.
-    pub object: String,
+    pub object: Plain,
     /// What it is to the module's code: a member of which type ([`Module::set_fields`](crate::Module::set_fields)).
     pub field: Option<ReachedField>,
     /// The line of policy that would allow it.
-    pub allow: Option<String>,
+    pub allow: Option<Plain>,
 }
 
 impl fmt::Display for Report {

@@ -173,7 +173,7 @@ fn read_dynamic(file: &File<'_>, mut at: u64, parts: &mut Parts) -> Result<()> {
         for at in (offset(parts, symbols)?..names).step_by(24) {
             let (info, section) = (file.bytes::<1>(at + 4)?[0], file.half(at + 6)?);
             parts.symbols.push(Symbol {
-                name: file.text(names + u64::from(file.word(at)?))?,
+                name: file.text(names + u64::from(file.word(at)?))?.into(),
                 value: (section != 0).then(|| file.long(at + 8)).transpose()?,
                 weak: info >> 4 == 2,
             });

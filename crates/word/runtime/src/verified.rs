@@ -3,6 +3,7 @@
 use crate::module::{
     Access, Cold, Gate, Module, ModuleError, Parts, Relocation, Segment, Symbol, Tls, Value,
 };
+use mullion_plain::Plain;
 use mullion_word_verifier as verifier;
 use std::sync::Arc;
 
@@ -118,13 +119,13 @@ fn symbols(verified: &verifier::Verified) -> Vec<Symbol> {
         let number = number as usize;
         if all.len() <= number {
             all.resize_with(number + 1, || Symbol {
-                name: String::new(),
+                name: Plain::default(),
                 value: None,
                 weak: true,
             });
         }
         all[number] = Symbol {
-            name: symbol.name.to_owned(),
+            name: symbol.name.into(),
             value: symbol.address,
             weak: symbol.is_weak,
         };

@@ -36,7 +36,7 @@ impl Walled {
             FaultKind::DataStack | FaultKind::ControlStack => {
                 "calls are nested too deeply, or its stack is full".to_owned()
             }
-            FaultKind::Policy => report.object.clone(),
+            FaultKind::Policy => report.object.to_string(),
             FaultKind::Call => {
                 let at = report.address.unwrap_or(0);
                 format!("a call of {at:#x}, {}", self.object(at))
