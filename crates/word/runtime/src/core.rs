@@ -10,6 +10,7 @@ use crate::note;
 use crate::policy::{ErrorValue, FunctionPolicy, Limits};
 use crate::report::{Report, StackWords};
 use crate::rights::Raised;
+use crate::thunks::Own;
 use crate::wanted::Keep;
 use mullion_plain::Plain;
 use mullion_supervisor::{DomainId, GroupId};
@@ -33,8 +34,6 @@ pub(crate) struct Core {
     pub(crate) module: Arc<Module>,
     pub(crate) memory: Reserved,
     pub(crate) base: u64,
-    /// What its slots lead to.
-    pub(crate) thunks: u64,
     pub(crate) text: Range<u64>,
     pub(crate) imports: Box<[Import]>,
     pub(crate) symbols: Vec<u64>,
@@ -124,6 +123,7 @@ pub(crate) type Points = Vec<(u32, u32)>;
 #[derive(Default)]
 pub(crate) struct Life {
     pub(crate) code: Option<Loaded>,
+    pub(crate) thunks: Option<Own>,
     pub(crate) is_gone: bool,
 }
 

@@ -253,7 +253,7 @@ impl Domain {
         }
         core.keep.settle(core);
         core.holders().for_each(|holder| core.give_back(holder));
-        core.map_data(false)?;
+        core.map_data(None)?;
         thread::fresh_seats(core)?;
         core.inner.state.fetch_and(!state::ENDED, Ordering::SeqCst);
         drop(life);
@@ -291,7 +291,10 @@ impl Domain {
         }
         life.is_gone = true;
         life.code = None;
-        lock(&world().domains).remove(&core.id);
+        if let Some(thunks) = &mut life.thunks {
+            thunks.end();
+        }
+        lock(&world().domains).remove(core);
         if !core.stays_mapped {
             core.unmap_data()?;
         }

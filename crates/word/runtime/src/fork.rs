@@ -13,11 +13,9 @@ use crate::core::Core;
 use crate::keep;
 use crate::memory::lock;
 use crate::rights::Decider;
-use crate::world::try_world;
+use crate::world::{Domains, try_world};
 use crate::{thread, watchdog};
-use mullion_supervisor::DomainId;
 use mullion_word_table::Held;
-use std::collections::HashMap;
 use std::ptr;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -25,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 /// What the thread that copies the process holds meanwhile.
 struct Still {
     /// In the copy, too, the watchdog and the loader find the list.
-    domains: MutexGuard<'static, HashMap<DomainId, &'static Core>>,
+    domains: MutexGuard<'static, Domains>,
     watchdog: watchdog::Held,
     inside: Held<'static>,
     supervisor: Guard<'static, Decider>,
@@ -86,7 +84,7 @@ extern "C" fn in_copy() {
             inside,
             mut supervisor,
         } = still;
-        let cores: Vec<&'static Core> = domains.values().copied().collect();
+        let cores: Vec<&'static Core> = domains.all().collect();
         watchdog::in_copy(&cores);
         let others = thread::in_copy(&cores);
         drop(watchdog);

@@ -189,7 +189,7 @@ impl Host {
     /// Takes memory from all domains. When it returns, no access comes that was checked before, on any thread.
     pub fn revoke(&self, address: usize, bytes: usize) -> Result<(), GrantError> {
         let range = words(address as u64, bytes as u64)?;
-        let domains: Vec<_> = lock(&world().domains).values().copied().collect();
+        let domains: Vec<_> = lock(&world().domains).all().collect();
         for core in &domains {
             core.keep.settle(core);
         }

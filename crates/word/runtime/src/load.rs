@@ -15,7 +15,7 @@ use crate::note;
 use crate::object;
 use crate::policy::{Effect, FunctionPolicy, Policy};
 use crate::rights::{self, GrantError, NOT_FURTHER, ROOT};
-use crate::thunks::{THUNK, Thunks, Way};
+use crate::thunks::{Own, THUNK, Thunks, Way};
 use crate::tick;
 use crate::wanted::Keep;
 use crate::world::world;
@@ -149,7 +149,7 @@ pub(crate) fn load(
     }
     let memory = Reserved::new(module.bytes)?;
     let slots = SLOT_FIRST_IMPORT + parts.imports.len() as u64;
-    let thunks = world().thunks.take(slots)?;
+    let thunks = Own::take(slots)?;
     let base = memory.base();
     let exports = exports(module, &policy)?;
     let symbols = symbols(module, base, resolve)?;
@@ -227,7 +227,6 @@ pub(crate) fn load(
         module: Arc::clone(module),
         memory,
         base,
-        thunks,
         text: text_start..text_end,
         imports,
         symbols,
@@ -254,14 +253,15 @@ pub(crate) fn load(
     core.inner.allowed.store(allowed, Ordering::Release);
     lock(&core.life).code = Some(code.load());
     let made = map_text(core)
-        .and_then(|()| write_thunks(core))
+        .and_then(|()| write_thunks(core, &thunks))
         .map_err(LoadError::from)
-        .and_then(|()| core.map_data(true).map_err(LoadError::from))
+        .and_then(|()| core.map_data(Some(&thunks)).map_err(LoadError::from))
         .and_then(|()| tell(core, &data).map_err(LoadError::from));
     if let Err(error) = made {
         return undo(error);
     }
-    lock(&world().domains).insert(id, core);
+    lock(&core.life).thunks = Some(thunks);
+    lock(&world().domains).insert(core);
     Ok(core)
 }
 
@@ -519,10 +519,9 @@ fn map_text(core: &Core) -> std::io::Result<()> {
 }
 
 /// What the slots lead to.
-fn write_thunks(core: &Core) -> std::io::Result<()> {
+fn write_thunks(core: &Core, own: &Own) -> std::io::Result<()> {
     let thunks = &world().thunks;
     let inner = std::ptr::from_ref(&core.inner) as u64;
-    let at = |slot: u64| core.thunks + slot * THUNK;
     let first = [
         (SLOT_ENTER, Way::Enter),
         (SLOT_LEAVE, Way::LeaveAny),
@@ -533,7 +532,7 @@ fn write_thunks(core: &Core) -> std::io::Result<()> {
     let mut code = vec![0xcc; (SLOT_FIRST_IMPORT * THUNK) as usize];
     for (slot, way) in first {
         let place = (slot * THUNK) as usize..((slot + 1) * THUNK) as usize;
-        code[place].copy_from_slice(&thunks.thunk(at(slot), inner, way));
+        code[place].copy_from_slice(&thunks.thunk(own.at(slot), inner, way));
     }
     let imports = core.imports.iter().take(core.module.parts.imports.len());
     for (import, slot) in imports.zip(SLOT_FIRST_IMPORT..) {
@@ -541,27 +540,26 @@ fn write_thunks(core: &Core) -> std::io::Result<()> {
         let is_gate = is_direct && owner_of_gate(import.target).is_some();
         code.extend(match is_gate {
             true => Thunks::straight(import.target),
-            false => thunks.thunk(at(slot), std::ptr::from_ref(import) as u64, Way::Leave),
+            false => thunks.thunk(own.at(slot), std::ptr::from_ref(import) as u64, Way::Leave),
         });
     }
-    thunks.write(core.thunks, &code)
+    own.write(code)
 }
 
 /// The domain whose switch gate is at `address`.
 pub(crate) fn owner_of_gate(address: u64) -> Option<&'static Core> {
-    let domains = lock(&world().domains);
-    let owner = |core: &&&'static Core| core.module.is_gate(address.wrapping_sub(core.base));
-    domains.values().find(owner).copied()
+    let owner = lock(&world().domains).at(address)?;
+    owner.module.is_gate(address - owner.base).then_some(owner)
 }
 
 impl Core {
     /// Fresh data: mapped and relocated. What becomes read-only is made with the first one, with the slots in it, and stays: a gate
     /// may be called at any time, and jumps to what its slot says.
-    pub(crate) fn map_data(&self, is_first: bool) -> std::io::Result<()> {
+    pub(crate) fn map_data(&self, first: Option<&Own>) -> std::io::Result<()> {
         let (parts, base) = (&self.module.parts, self.base);
         let both = libc::PROT_READ | libc::PROT_WRITE;
         let stays = match &parts.relro {
-            Some(fixed) if !is_first => fixed.clone(),
+            Some(fixed) if first.is_none() => fixed.clone(),
             _ => 0..0,
         };
         for segment in parts.segments.iter().filter(|s| s.access == Access::Write) {
@@ -596,12 +594,12 @@ impl Core {
             };
             put(relocation.at, value.wrapping_add_signed(relocation.addend));
         }
-        if !is_first {
+        let Some(thunks) = first else {
             return Ok(());
-        }
+        };
         let imports = SLOT_FIRST_IMPORT..SLOT_FIRST_IMPORT + parts.imports.len() as u64;
         for slot in (SLOT_ENTER..=SLOT_READ).chain(imports) {
-            put(parts.slots.start + 8 * slot, self.thunks + slot * THUNK);
+            put(parts.slots.start + 8 * slot, thunks.at(slot));
         }
         match &parts.relro {
             Some(fixed) if !fixed.is_empty() => {

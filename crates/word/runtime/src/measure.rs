@@ -451,7 +451,9 @@ impl Arguments<'_> {
 
 /// Whether the module may write some of these bytes, or one of its instances may.
 fn may_write(core: &'static Core, address: u64, bytes: u64) -> bool {
-    let words = || (address / 4..=(address + bytes - 1) / 4).map(|word| 4 * word);
+    // A host may pass what is no address.
+    let last = address.saturating_add(bytes - 1);
+    let words = || (address / 4..=last / 4).map(|word| 4 * word);
     core.holders()
         .any(|holder| words().any(|word| holder.view.allows(word, 1, Access::WRITE)))
 }

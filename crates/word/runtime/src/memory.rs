@@ -109,8 +109,8 @@ impl Reserved {
         }
     }
 
-    /// Code of the run time's own, where nothing was mapped yet: it is written while nobody can execute it, and then never again. No
-    /// descriptor leads there. Pieces side by side are one mapping.
+    /// Code of the run time's own, where nobody runs anything: it is written while nobody can execute it, and not again as long as
+    /// somebody might. No descriptor leads there. Pieces side by side are one mapping.
     pub(crate) fn write_code(&self, at: u64, code: &[u8]) -> io::Result<()> {
         let bytes = (code.len() as u64).next_multiple_of(PAGE);
         self.protect(at, bytes, libc::PROT_READ | libc::PROT_WRITE)?;

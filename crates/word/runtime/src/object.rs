@@ -53,14 +53,14 @@ pub(crate) fn object(core: &Core, address: u64) -> Object {
         Some(owner) if owner == core.id => Owner::Own,
         Some(owner) => {
             let name = domains
-                .get(&owner)
+                .get(owner)
                 .map_or("an ended module", |core| core.module.name());
             Owner::Module(name.to_owned())
         }
         None => Owner::Nobody,
     };
     let holders = domains
-        .values()
+        .all()
         .flat_map(|other| other.holders().map(move |one| (other, one)));
     let blocks = holders.filter_map(|(other, holder)| {
         let (at, held) = holder.block_at(address)?;

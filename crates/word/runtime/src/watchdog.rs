@@ -129,11 +129,8 @@ fn for_all(act: impl FnMut(&'static Core)) -> bool {
         Err(TryLockError::Poisoned(domains)) => domains.into_inner(),
         Err(TryLockError::WouldBlock) => return false,
     };
-    let all: Vec<&'static Core> = domains
-        .values()
-        .copied()
-        .filter(|core| core.limits.time.is_some())
-        .collect();
+    let limited = domains.all().filter(|core| core.limits.time.is_some());
+    let all: Vec<&'static Core> = limited.collect();
     drop(domains);
     all.into_iter().for_each(act);
     true

@@ -10,7 +10,7 @@ use crate::thunks::Thunks;
 use mullion_supervisor::{DomainId, Range, Supervisor};
 use mullion_word_abi::{ADDRESS_BITS, STACK_REGION};
 use mullion_word_table::{self as table, Code, Inside, Table};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use thiserror::Error;
@@ -45,13 +45,45 @@ pub(crate) struct World {
     pub(crate) private: Private,
     pub(crate) words: Words,
     pub(crate) thunks: Thunks,
-    /// By the supervisor's number; for reports.
-    pub(crate) domains: Mutex<HashMap<DomainId, &'static Core>>,
+    pub(crate) domains: Mutex<Domains>,
     pub(crate) hook: Mutex<Option<Hook>>,
     _gates: table::Loaded,
 }
 
 type Hook = Arc<dyn Fn(&Report) + Send + Sync>;
+
+/// Domains that live.
+#[derive(Default)]
+pub(crate) struct Domains {
+    by_number: HashMap<DomainId, &'static Core>,
+    by_place: BTreeMap<u64, &'static Core>,
+}
+
+impl Domains {
+    pub(crate) fn insert(&mut self, core: &'static Core) {
+        self.by_number.insert(core.id, core);
+        self.by_place.insert(core.base, core);
+    }
+
+    pub(crate) fn remove(&mut self, core: &Core) {
+        self.by_number.remove(&core.id);
+        self.by_place.remove(&core.base);
+    }
+
+    pub(crate) fn get(&self, number: DomainId) -> Option<&'static Core> {
+        self.by_number.get(&number).copied()
+    }
+
+    /// The one in whose memory an address is.
+    pub(crate) fn at(&self, address: u64) -> Option<&'static Core> {
+        let (base, core) = self.by_place.range(..=address).next_back()?;
+        (address - base < core.memory.bytes()).then_some(*core)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'static Core> {
+        self.by_number.values().copied()
+    }
+}
 
 /// Regions for data stacks.
 pub(crate) struct Stacks {
@@ -209,7 +241,7 @@ impl World {
             private,
             words: Words::new().map_err(system("addresses for instances"))?,
             stacks: Stacks::new().map_err(system("addresses for stacks"))?,
-            domains: Mutex::new(HashMap::new()),
+            domains: Mutex::default(),
             hook: Mutex::new(None),
             _gates: gates,
         })
