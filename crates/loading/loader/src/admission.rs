@@ -4,7 +4,8 @@
 //!   bytes --- Authoriser::admit --- policy, record, credentials, proven keys: leave?
 //!                                |  the verifier: does the code keep to the window?
 //!                                |  imports and protection: what was granted?
-//!                                |  written to the log, whatever came out
+//!                                |  written to the log, whatever came out; strangers' refusals
+//!                                |  as long as they leave room for others
 //!                                v
 //!                            Admitted --- Loaded::new --- domains with its limits
 //! ```
@@ -178,7 +179,7 @@ impl Authoriser {
     #[must_use]
     pub fn knows(&self, key: &PublicKey) -> bool {
         let rules = self.rules.as_ref();
-        rules.is_none_or(|rules| rules.store.names(&key.principal()))
+        rules.is_none_or(|rules| rules.knows(key))
     }
 
     /// Whether an image may be loaded, as what, and with which limits. What
@@ -231,10 +232,10 @@ impl Authoriser {
         let image = Sha256Digest::of(&bytes);
         let answer = rules.decide_native(image, asked, work);
         let keys: Vec<_> = asked.requesters.iter().map(Proven::key).collect();
-        rules.note(match &answer {
-            Ok(decision) => event::admitted(decision),
-            Err(reason) => told(reason, &keys, &image),
-        })?;
+        match &answer {
+            Ok(decision) => rules.note(event::admitted(decision))?,
+            Err(reason) => rules.note_refusal(reason, &keys, &image)?,
+        }
         Ok(Native::decided(bytes, answer?))
     }
 
@@ -370,12 +371,30 @@ impl Rules {
         asked: &Asked<'_>,
     ) -> Result<Admitted, NotAdmitted> {
         let keys: Vec<_> = asked.requesters.iter().map(Proven::key).collect();
-        self.note(match &answer {
-            Ok((_, decision)) => event::admitted(decision),
-            Err(reason) => told(reason, &keys, &image),
-        })?;
+        match &answer {
+            Ok((_, decision)) => self.note(event::admitted(decision))?,
+            Err(reason) => self.note_refusal(reason, &keys, &image)?,
+        }
         let (code, decision) = answer?;
         Ok(Admitted::decided(code, decision))
+    }
+
+    /// Of strangers as much as leaves room for others.
+    fn note_refusal(
+        &self,
+        reason: &NotAdmitted,
+        keys: &[PublicKey],
+        image: &Sha256Digest,
+    ) -> Result<(), LogError> {
+        let event = told(reason, keys, image);
+        match &self.log {
+            Some(log) if !keys.iter().any(|key| self.knows(key)) => log.append_of_a_stranger(event),
+            _ => self.note(event),
+        }
+    }
+
+    fn knows(&self, key: &PublicKey) -> bool {
+        self.store.names(&key.principal())
     }
 
     fn note(&self, event: Value) -> Result<(), LogError> {

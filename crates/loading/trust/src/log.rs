@@ -18,6 +18,9 @@
 //! removes, so that no crash can remove the part without the line.
 //!
 //! Every line that is written here has at most [`LINE`] bytes, whatever the event.
+//!
+//! Strangers' refusals leave room for others ([`strangers`]). Those without a line are counted, and the next line says how many
+//! they were.
 
 use crate::dsse::{self, EnvelopeError};
 use crate::key::{PublicKey, SecretKey};
@@ -29,13 +32,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 mod line;
+pub mod strangers;
 mod tail;
 
 pub use line::LINE;
 use line::Line;
+use strangers::{SHORT, Strangers};
 use tail::LastLine;
 
 /// The payload type of a checkpoint.
@@ -154,13 +160,17 @@ pub struct Report {
 #[derive(Clone, Debug)]
 pub struct Log {
     path: PathBuf,
+    strangers: Arc<Mutex<Strangers>>,
 }
 
 impl Log {
     /// The log in that file, which need not exist yet.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Log { path: path.into() }
+        Log {
+            path: path.into(),
+            strangers: Arc::default(),
+        }
     }
 
     fn io(&self) -> impl Fn(io::Error) -> LogError + use<> {
@@ -184,12 +194,44 @@ impl Log {
     /// If the end of the log is not what its head says, or writing fails. In
     /// both cases nothing has been appended.
     pub fn append(&self, event: Value) -> Result<Head, LogError> {
+        self.append_within(event, LINE)
+    }
+
+    /// Appends the refusal of a stranger, in a line of at most [`SHORT`] bytes. If strangers have written much, or the disk has little
+    /// room, it is counted and has no line.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub fn append_of_a_stranger(&self, event: Value) -> Result<(), LogError> {
+        let directory = self.path.parent().unwrap_or(Path::new(""));
+        let mut strangers = self.strangers();
+        if !strangers.may(directory, Instant::now()) {
+            strangers.left_out += 1;
+            return Ok(());
+        }
+        drop(strangers);
+        self.append_within(event, SHORT).map(drop)
+    }
+
+    fn strangers(&self) -> MutexGuard<'_, Strangers> {
+        self.strangers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append_within(&self, event: Value, most: usize) -> Result<Head, LogError> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
         let mut file = options.open(&self.path).map_err(self.io())?;
         file.lock().map_err(self.io())?;
-        let head = self.recover(&mut file)?;
-        self.write(&mut file, &head, event)
+        let mut head = self.recover(&mut file)?;
+        let left_out = std::mem::take(&mut self.strangers().left_out);
+        if left_out > 0 {
+            let event = serde_json::json!({ "kind": "refused", "left_out": left_out });
+            let told = self.write(&mut file, &head, event, SHORT);
+            head = told.inspect_err(|_| self.strangers().left_out += left_out)?;
+        }
+        self.write(&mut file, &head, event, most)
     }
 
     /// The head of what is really there, behind what this had to mend.
@@ -203,7 +245,7 @@ impl Log {
         } else if let Some(last) = last.filter(|last| last.length >= LINE as u64) {
             let long = serde_json::json!({ "line": last.seq + 1, "bytes": last.length });
             let event = serde_json::json!({ "kind": "recovered", "long_line": long });
-            head = self.write(file, &head, event)?;
+            head = self.write(file, &head, event, LINE)?;
         }
         Ok(head)
     }
@@ -249,7 +291,7 @@ impl Log {
             "removed_bytes": length - whole,
             "removed_sha256": removed,
         });
-        let line = Line::new(head, now(), event);
+        let line = Line::new(head, now(), event, LINE);
         let write = || {
             let over = OpenOptions::new().write(true).open(&self.path)?;
             let (one, other) = (file.metadata()?, over.metadata()?);
@@ -266,8 +308,14 @@ impl Log {
         Ok(line.head)
     }
 
-    fn write(&self, file: &mut File, head: &Head, event: Value) -> Result<Head, LogError> {
-        let line = Line::new(head, now(), event);
+    fn write(
+        &self,
+        file: &mut File,
+        head: &Head,
+        event: Value,
+        most: usize,
+    ) -> Result<Head, LogError> {
+        let line = Line::new(head, now(), event, most);
         file.write_all(&line.bytes).map_err(self.io())?;
         file.sync_data().map_err(self.io())?;
         self.write_head(&line.head).map_err(self.io())?;
@@ -444,4 +492,58 @@ fn read_head(path: &Path) -> Option<Head> {
 fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use strangers::LINES;
+
+    /// Lines with a kind, and refusals that were told to have none.
+    fn told(log: &Log) -> (usize, u64) {
+        let (mut lines, mut left_out) = (0, 0);
+        let mut visit = |entry: &LogEntry| match entry.event["left_out"].as_u64() {
+            Some(count) => left_out += count,
+            None => lines += 1,
+        };
+        log.verify(&mut visit).expect("a sound log");
+        (lines, left_out)
+    }
+
+    #[test]
+    fn strangers_write_little_and_all_of_them_are_counted() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("log");
+        let log = Log::new(&path);
+        let long =
+            json!({ "kind": "refused", "reason": "x".repeat(9000), "obstacles": vec!["y"; 9000] });
+        for _ in 0..5000 {
+            log.append_of_a_stranger(long.clone()).expect("room");
+        }
+        let most = LINES as usize + 1;
+        assert!((LINES as usize..=most).contains(&told(&log).0));
+        let bytes = fs::metadata(&path).expect("a file").len();
+        assert!(bytes <= (most * SHORT) as u64, "{bytes}");
+        // Others are not bounded, and the log says what it lacks.
+        for _ in 0..2 {
+            log.append(json!({ "kind": "admitted" })).expect("room");
+        }
+        let (lines, left_out) = told(&log);
+        assert_eq!(lines as u64 + left_out, 5002);
+    }
+
+    #[test]
+    fn where_there_is_little_room_only_others_write() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let log = Log::new(directory.path().join("log"));
+        log.strangers().kept = u64::MAX;
+        for _ in 0..3 {
+            log.append_of_a_stranger(json!({ "kind": "refused" }))
+                .expect("counted");
+        }
+        assert!(!directory.path().join("log").exists());
+        log.append(json!({ "kind": "admitted" })).expect("room");
+        assert_eq!(told(&log), (1, 3));
+    }
 }

@@ -17,7 +17,7 @@ const CUTS: [(usize, usize, usize); 5] = [
     (64, 8, 2),
 ];
 
-/// A line, at most [`LINE`] bytes long, with its newline.
+/// A line with its newline, at most as long as its maker says.
 pub(super) struct Line {
     pub(super) bytes: Vec<u8>,
     /// The head of a log that ends with it.
@@ -25,9 +25,9 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The line behind `head` that says `event`. An event that is too long is cut, and the line
-    /// says of how many bytes, with which digest, it is a cut.
-    pub(super) fn new(head: &Head, time: u64, event: Value) -> Line {
+    /// The line behind `head` that says `event`, in at most so many bytes: [`LINE`], or some kilobytes. An event that is too long is
+    /// cut, and the line says of how many bytes, with which digest, it is a cut.
+    pub(super) fn new(head: &Head, time: u64, event: Value, most: usize) -> Line {
         let mut entry = LogEntry {
             seq: head.lines,
             prev: head.last.clone(),
@@ -35,8 +35,8 @@ impl Line {
             event,
         };
         let mut bytes = encode(&entry);
-        if bytes.len() >= LINE {
-            entry.event = cut(&entry.event, LINE - FRAME);
+        if bytes.len() >= most {
+            entry.event = cut(&entry.event, most - FRAME);
             bytes = encode(&entry);
         }
         let head = Head {
@@ -133,19 +133,22 @@ mod tests {
         ];
         for event in events {
             let whole = event.to_string();
-            let line = Line::new(&start(), u64::MAX, event);
+            let line = Line::new(&start(), u64::MAX, event.clone(), LINE);
             assert!(line.bytes.len() <= LINE, "{}", line.bytes.len());
             let entry: LogEntry = serde_json::from_slice(&line.bytes).expect("a line");
             assert_eq!(entry.event["cut"]["bytes"], whole.len());
             let digest = Sha256Digest::of(whole.as_bytes()).to_string();
             assert_eq!(entry.event["cut"]["sha256"], digest);
+            let most = super::super::strangers::SHORT;
+            let short = Line::new(&start(), u64::MAX, event, most);
+            assert!(short.bytes.len() <= most, "{}", short.bytes.len());
         }
     }
 
     #[test]
     fn what_fits_is_kept_whole() {
         let event = json!({ "kind": "refused", "reason": "x".repeat(60_000) });
-        let line = Line::new(&start(), 0, event.clone());
+        let line = Line::new(&start(), 0, event.clone(), LINE);
         let entry: LogEntry = serde_json::from_slice(&line.bytes).expect("a line");
         assert_eq!(entry.event, event);
     }
@@ -156,7 +159,7 @@ mod tests {
             .map(|number| format!("obstacle {number}"))
             .collect();
         let event = json!({ "kind": "refused", "reason": "no", "obstacles": obstacles });
-        let line = Line::new(&start(), 0, event);
+        let line = Line::new(&start(), 0, event, LINE);
         let entry: LogEntry = serde_json::from_slice(&line.bytes).expect("a line");
         assert_eq!(entry.event["kind"], "refused");
         assert_eq!(entry.event["reason"], "no");
