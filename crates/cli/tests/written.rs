@@ -2,7 +2,7 @@
 //! place in the file.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const WAYS: &[&[&str]] = &[
@@ -25,8 +25,26 @@ fn output(command: &mut Command) -> Output {
 
 #[test]
 fn functions_by_hand_compute_what_they_do_natively() {
+    computes_as_natively(&["main.c", "functions.S"]);
+}
+
+#[test]
+fn inline_assembler_may_name_every_register() {
+    for level in ["-O0", "-O2"] {
+        computes_as_natively(&["inline.c", level]);
+    }
+}
+
+/// Files, which have a dot in their names, and options.
+fn computes_as_natively(arguments: &[&str]) {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/written");
-    let files = ["main.c", "functions.S"].map(|name| sources.join(name));
+    let files: Vec<PathBuf> = arguments
+        .iter()
+        .map(|name| match name.contains('.') {
+            true => sources.join(name),
+            false => PathBuf::from(name),
+        })
+        .collect();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let native = directory.path().join("native");
     output(Command::new("gcc").args(&files).arg("-o").arg(&native));

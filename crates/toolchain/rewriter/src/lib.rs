@@ -95,7 +95,7 @@ fn rewrite_or_refuse(source: &str, options: &Options, refusals: &mut Vec<Refusal
     // Bytes first: they may name registers, too.
     let named = spelled::by_name(&source, &unit);
     let text = named.as_deref().unwrap_or(&source);
-    let replaced = written::registers::replaced(text);
+    let replaced = written::registers::replaced(text, matches!(options.wall, Wall::Window));
     let text = replaced.as_deref().unwrap_or(text);
     if named.is_some() || replaced.is_some() {
         refusals.clear();

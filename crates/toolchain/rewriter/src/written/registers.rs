@@ -12,8 +12,12 @@
 //!                        movq %fs:SAVED, %r8
 //! ```
 //! A branch through such a register stays, and is refused: nothing would give the borrowed one back.
-//! Compilers never use the three, so only files of people are changed. Text in which the compiler has put inline
-//! assembler is left alone: the compiler does not know what that has for its own.
+//!
+//! Compilers never use the three by themselves. In a compiler's text the inline assembler may, between `#APP` and
+//! `#NO_APP`. All other registers are the compiler's there, so the values always live in a thread-local.
+//! It is another one than that of files: a function that clobbers `%r14` would save it natively, and saves nothing here.
+//! For the same reason `%r14` and `%r15` stay, and are refused, in a block that calls, and outside of blocks
+//! (variables with a register of their own).
 
 use super::{Lines, behind_labels, first_word};
 use crate::lexer;
@@ -21,35 +25,49 @@ use crate::operand::{Gpr, Set, gpr, number, split_operands};
 
 /// The thread-local: places of the three, and of three borrowed registers.
 const PLACES: &str = "__mullion_registers";
+/// That of inline assembler.
+const INLINE_PLACES: &str = "__mullion_inline_registers";
+/// What begins and ends inline assembler in a compiler's text.
+const INLINE: [&str; 2] = ["#APP", "#NO_APP"];
 const RESERVED: [u8; 3] = [number::R11, number::R14, number::R15];
 
 /// Registers that no instruction uses without naming them, and those that few do.
 const BORROWED: [u8; 5] = [8, 9, number::R10, 12, 13];
 
 /// The source with other registers in the place of the rewriter's own; `None` if it names none of them.
-pub(crate) fn replaced(source: &str) -> Option<String> {
+///
+/// `has_places` says whether the text may have thread-locals of its own. A module of the word wall may not: it is a
+/// shared object.
+pub(crate) fn replaced(source: &str, has_places: bool) -> Option<String> {
     let named = |text: &str| names(text).any(|register| RESERVED.contains(&register.number));
     if !["%r11", "%r14", "%r15"]
         .iter()
         .any(|name| source.contains(name))
-        || source.contains("#APP")
     {
         return None;
     }
     let mut used: Set = 0;
+    let mut blocks = Blocks::default();
     let walked = lexer::pieces(source, |_, text| {
-        if !text.starts_with('#') {
+        if !blocks.marker(text) {
+            let mnemonic = first_word(behind_labels(text)).0;
             used = names(text).fold(used, |used, register| used | register.bit());
-            used |= unnamed(first_word(behind_labels(text)).0);
+            used |= unnamed(mnemonic);
+            blocks.look(mnemonic);
         }
     });
     walked.ok()?;
-    let mut plan = Plan::of(used);
+    let mut plan = match blocks.calls.is_empty() {
+        true => Plan::of(used),
+        false => Plan::inline(),
+    };
+    plan.has_places = has_places;
     let mut lines = Lines::default();
+    blocks.begin_again();
     let walked = lexer::pieces(source, |line, text| {
-        if text.starts_with('#') {
+        if blocks.marker(text) {
             lines.marker(line, text);
-        } else if named(text) || text.starts_with(".cfi_") {
+        } else if (named(text) || text.starts_with(".cfi_")) && blocks.may_change(text) {
             for statement in plan.statements(text) {
                 lines.put(line, &statement);
             }
@@ -60,13 +78,62 @@ pub(crate) fn replaced(source: &str) -> Option<String> {
     walked.ok()?;
     let mut text = lines.text;
     if plan.kept {
+        let places = plan.places;
         text.push_str(&format!(
-            "\n\t.section .tbss.{PLACES},\"awTG\",@nobits,{PLACES},comdat\n\t.weak {PLACES}\n\t.hidden {PLACES}\n\
-             \t.type {PLACES}, @object\n\t.size {PLACES}, 48\n\t.balign 8\n{PLACES}:\n\t.zero 48\n"
+            "\n\t.section .tbss.{places},\"awTG\",@nobits,{places},comdat\n\t.weak {places}\n\t.hidden {places}\n\
+             \t.type {places}, @object\n\t.size {places}, 48\n\t.balign 8\n{places}:\n\t.zero 48\n"
         ));
     }
     text.push('\n');
     Some(text)
+}
+
+/// Where inline assembler stands in a compiler's text. A file of a person has no block.
+#[derive(Default)]
+struct Blocks {
+    /// For each block, whether something in it calls.
+    calls: Vec<bool>,
+    /// Blocks that have begun.
+    begun: usize,
+    inside: bool,
+}
+
+impl Blocks {
+    /// Whether the line is a marker or a comment. A block's begin or end is noted.
+    fn marker(&mut self, text: &str) -> bool {
+        if !text.starts_with('#') {
+            return false;
+        }
+        let [begin, end] = INLINE;
+        if text.starts_with(begin) {
+            self.inside = true;
+            self.begun += 1;
+            if self.calls.len() < self.begun {
+                self.calls.push(false);
+            }
+        }
+        self.inside &= !text.starts_with(end);
+        true
+    }
+
+    /// Notes what an instruction of the first walk does.
+    fn look(&mut self, mnemonic: &str) {
+        if self.inside && mnemonic.starts_with("call") {
+            self.calls[self.begun - 1] = true;
+        }
+    }
+
+    fn begin_again(&mut self) {
+        (self.begun, self.inside) = (0, false);
+    }
+
+    /// Whether a statement that names one of the three may be changed.
+    fn may_change(&self, text: &str) -> bool {
+        let kept = |register: Gpr| [number::R14, number::R15].contains(&register.number);
+        self.calls.is_empty()
+            || !names(text).any(kept)
+            || self.inside && !self.calls[self.begun - 1]
+    }
 }
 
 /// The general registers that a statement names.
@@ -93,6 +160,10 @@ struct Plan {
     instead: [Option<u8>; 3],
     /// Whether a value lives in the thread-local.
     kept: bool,
+    /// The thread-local's name.
+    places: &'static str,
+    /// Whether there may be one.
+    has_places: bool,
 }
 
 impl Plan {
@@ -112,6 +183,18 @@ impl Plan {
         Self {
             instead,
             kept: false,
+            places: PLACES,
+            has_places: true,
+        }
+    }
+
+    /// For a compiler's text, whose registers are all the compiler's.
+    fn inline() -> Self {
+        Self {
+            instead: [None; 3],
+            kept: false,
+            places: INLINE_PLACES,
+            has_places: true,
         }
     }
 
@@ -139,13 +222,13 @@ impl Plan {
             };
         }
         let (mnemonic, operands) = first_word(rest);
-        if left.is_empty() || leads_away(mnemonic) {
+        if left.is_empty() || leads_away(mnemonic) || !self.has_places {
             return vec![text];
         }
         let labels = text[..text.len() - rest.len()].trim().to_owned();
         let mut statements = vec![labels];
         self.kept = true;
-        if let Some(moved) = moved(mnemonic, operands) {
+        if let Some(moved) = self.moved(mnemonic, operands) {
             statements.push(moved);
             return statements;
         }
@@ -159,8 +242,8 @@ impl Plan {
         }
         for (at, (reserved, other)) in pairs.iter().enumerate() {
             let other = Gpr::new(*other, 8);
-            statements.push(format!("movq {other}, {}", saved(at)));
-            statements.push(format!("movq {}, {other}", place(*reserved)));
+            statements.push(format!("movq {other}, {}", self.saved(at)));
+            statements.push(format!("movq {}, {other}", self.place(*reserved)));
         }
         let other = |register: u8| {
             pairs
@@ -171,40 +254,40 @@ impl Plan {
         statements.push(renamed(rest, other));
         for (at, (reserved, other)) in pairs.iter().enumerate() {
             let other = Gpr::new(*other, 8);
-            statements.push(format!("movq {other}, {}", place(*reserved)));
-            statements.push(format!("movq {}, {other}", saved(at)));
+            statements.push(format!("movq {other}, {}", self.place(*reserved)));
+            statements.push(format!("movq {}, {other}", self.saved(at)));
         }
         statements
     }
-}
 
-/// `movq` between one of the three and another register, which needs no third.
-fn moved(mnemonic: &str, operands: &str) -> Option<String> {
-    let whole =
-        |operand: &str| gpr(operand.strip_prefix('%')?).filter(|register| register.width == 8);
-    let mut parts = split_operands(operands).map(whole);
-    let (from, to) = (parts.next()??, parts.next()??);
-    let stack = [from.number, to.number].contains(&number::RSP);
-    if !matches!(mnemonic, "mov" | "movq") || parts.next().is_some() || stack {
-        return None;
+    /// `movq` between one of the three and another register, which needs no third.
+    fn moved(&self, mnemonic: &str, operands: &str) -> Option<String> {
+        let whole =
+            |operand: &str| gpr(operand.strip_prefix('%')?).filter(|register| register.width == 8);
+        let mut parts = split_operands(operands).map(whole);
+        let (from, to) = (parts.next()??, parts.next()??);
+        let stack = [from.number, to.number].contains(&number::RSP);
+        if !matches!(mnemonic, "mov" | "movq") || parts.next().is_some() || stack {
+            return None;
+        }
+        match (
+            RESERVED.contains(&from.number),
+            RESERVED.contains(&to.number),
+        ) {
+            (true, false) => Some(format!("movq {}, {to}", self.place(from.number))),
+            (false, true) => Some(format!("movq {from}, {}", self.place(to.number))),
+            _ => None,
+        }
     }
-    match (
-        RESERVED.contains(&from.number),
-        RESERVED.contains(&to.number),
-    ) {
-        (true, false) => Some(format!("movq {}, {to}", place(from.number))),
-        (false, true) => Some(format!("movq {from}, {}", place(to.number))),
-        _ => None,
+
+    fn place(&self, reserved: u8) -> String {
+        let at = RESERVED.iter().position(|register| *register == reserved);
+        format!("%fs:{}@tpoff+{}", self.places, 8 * at.unwrap_or(0))
     }
-}
 
-fn place(reserved: u8) -> String {
-    let at = RESERVED.iter().position(|register| *register == reserved);
-    format!("%fs:{PLACES}@tpoff+{}", 8 * at.unwrap_or(0))
-}
-
-fn saved(at: usize) -> String {
-    format!("%fs:{PLACES}@tpoff+{}", 8 * (RESERVED.len() + at))
+    fn saved(&self, at: usize) -> String {
+        format!("%fs:{}@tpoff+{}", self.places, 8 * (RESERVED.len() + at))
+    }
 }
 
 /// Whether control may not come to the next instruction, by a register or otherwise.
@@ -248,7 +331,7 @@ mod tests {
     #[test]
     fn a_register_that_is_free_takes_the_place() {
         let source = "f:\tpush %r14\n\t.cfi_offset %r14, -16\n\tmovl %edi, %r14d; movb %r11b, (%r14)\n\tpop %r14\n\tret\n";
-        let text = replaced(source).expect("it names them");
+        let text = replaced(source, true).expect("it names them");
         assert_eq!(
             text,
             "\tf:\tpush %r12\n\t.cfi_offset %r12, -16\n\tmovl %edi, %r12d; movb %r10b, (%r12)\n\tpop %r12\n\tret\n"
@@ -257,22 +340,71 @@ mod tests {
 
     #[test]
     fn what_names_none_of_them_stays() {
-        for source in [
-            "f:\tmovq %r10, %rax\n\tret\n",
-            "\t.ascii \"%r1\"\n",
-            "#APP\n\tmovq %r11, %rax\n#NO_APP\n",
-        ] {
-            assert_eq!(replaced(source), None, "{source}");
+        for source in ["f:\tmovq %r10, %rax\n\tret\n", "\t.ascii \"%r1\"\n"] {
+            assert_eq!(replaced(source, true), None, "{source}");
         }
-        let text = replaced("\t.ascii \"%r11\"\n\tnop\n").expect("it looks so");
+        let text = replaced("\t.ascii \"%r11\"\n\tnop\n", true).expect("it looks so");
         assert_eq!(text, "\t.ascii \"%r11\"\n\tnop\n");
+    }
+
+    #[test]
+    fn inline_assembler_keeps_them_in_memory() {
+        let text = replaced(
+            "\tmovl %eax, %r12d\n#APP\n\tmovq %rax, %r14\n\tmovq %r11, %rax\n#NO_APP\n",
+            true,
+        )
+        .expect("it names two");
+        assert!(
+            text.contains("movq %rax, %fs:__mullion_inline_registers@tpoff+8"),
+            "{text}"
+        );
+        assert!(
+            text.contains("movq %fs:__mullion_inline_registers@tpoff+0, %rax"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("%r14") && !text.contains("%r11") && text.contains("\tmovl %eax, %r12d"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_a_callee_would_save_stays_where_something_is_called() {
+        let stays = |source: &str, what: &str| {
+            let text = replaced(source, true).expect("it names one");
+            assert!(text.contains(what), "{text}");
+        };
+        stays(
+            "#APP\n\tmovq $1, %r14\n\tcall f\n#NO_APP\n",
+            "\tmovq $1, %r14\n",
+        );
+        stays(
+            "#APP\n\tnop\n#NO_APP\n\tmovq %rax, %r15\n",
+            "\tmovq %rax, %r15\n",
+        );
+        // The next block calls nothing, and no callee keeps %r11.
+        let text = replaced(
+            "#APP\n\tmovq $1, %r11\n\tcall f\n#NO_APP\n\tnop\n#APP\n\tmovq $1, %r14\n#NO_APP\n",
+            true,
+        );
+        let text = text.expect("it names two");
+        assert!(!text.contains("%r11") && !text.contains("%r14"), "{text}");
     }
 
     #[test]
     fn a_branch_through_one_that_lives_in_memory_stays() {
         let all = "\tmovq %r10, %rbx; movq %rbp, %r12; movq %r13, %rax\n\tjmp *%r11\n";
-        let text = replaced(all).expect("it names one");
+        let text = replaced(all, true).expect("it names one");
         assert!(text.contains("\tjmp *%r11\n"), "{text}");
+    }
+
+    #[test]
+    fn without_thread_locals_only_free_registers_help() {
+        let inline = "#APP\n\tmovq %rax, %r11\n#NO_APP\n";
+        let text = replaced(inline, false).expect("it names one");
+        assert!(text.contains("\tmovq %rax, %r11\n"), "{text}");
+        let text = replaced("\tmovq %rax, %r11\n", false).expect("it names one");
+        assert!(text.contains("\tmovq %rax, %r10\n"), "{text}");
     }
 
     /// Uses every register, in every way in which the three may stand.
@@ -380,7 +512,7 @@ int main(void) {
             assert!(output.status.success());
             output.stdout
         };
-        let text = replaced(CROWDED).expect("it names all");
+        let text = replaced(CROWDED, true).expect("it names all");
         assert!(
             !text.contains("%r11") && !text.contains("%r14") && !text.contains("%r15"),
             "{text}"

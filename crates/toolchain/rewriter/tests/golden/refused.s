@@ -28,8 +28,6 @@ f:
 	.intel_syntax noprefix
 #### refused
 input.s:3: not an instruction that an extension may use: system calls are the host's; call the C library, which asks for them: `syscall`
-input.s:5: the registers r11, r14 and r15 are reserved; name another, or let the compiler choose one ("=r"): `movl	%r11d, %eax`
-input.s:6: the registers r11, r14 and r15 are reserved; name another, or let the compiler choose one ("=r"): `movq	%rax, %r14`
 input.s:7: only the whole 64-bit stack pointer can be moved; use rsp: `movl	%eax, %esp`
 input.s:8: not an instruction that an extension may use: flags are not kept as a whole; keep one with setc and its kin: `pushfq`
 input.s:9: not an instruction that an extension may use: flags are not kept as a whole; keep one with setc and its kin: `popfq`
