@@ -8,7 +8,7 @@ use crate::tree::Module;
 use mullion_fetch::{FetchError, digest};
 use mullion_word_verifier::verify;
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -171,6 +171,10 @@ impl Maker {
             outcome,
         };
         let place = self.place(module, protection);
+        // Another process may be making it.
+        let lock = place.with_extension("lock");
+        let lock = File::create(&lock).and_then(|file| file.lock().map(|()| file));
+        let _made = lock.map_err(|cause| Setup::Io(place.clone(), cause))?;
         let key = self.key(module)?;
         let key_place = place.with_extension("key");
         let known = place.is_file() && fs::read_to_string(&key_place).is_ok_and(|old| old == key);

@@ -40,14 +40,18 @@ mod written;
 use mullion_apache::{Maker, Module, Outcome, Protection, complete, modules, tool};
 use mullion_fetch::{Lock, fetch};
 use running::Server;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
 
 const SERVER: &str = "/usr/sbin/apache2";
+/// The variable that names a folder of modules. Those that were made by this very program are used again.
+const MADE: &str = "MULLION_APACHE_MADE";
 const MODULES: &str = "/usr/lib/apache2/modules";
 
 type Test = fn(&Place);
@@ -124,22 +128,61 @@ fn main() -> ExitCode {
         ("learn", learn::a_module_that_learns_leaves_its_policy),
         ("map", learn::a_server_shows_who_may_touch_what),
     ];
-    for (name, test) in tests {
-        if wanted.as_deref().is_none_or(|wanted| wanted == name) {
-            test(&place);
-            println!("{name}: passed");
-        }
+    let Some(wanted) = wanted else {
+        return all(&tests.map(|(name, _)| name), place.scratch.path());
+    };
+    if let Some((name, test)) = tests.iter().find(|(name, _)| *name == wanted) {
+        test(&place);
+        println!("{name}: passed");
     }
-    if wanted.as_deref() == Some("thousand") {
+    if wanted == "thousand" {
         holes::holes(&place, 1000);
     }
-    if wanted.as_deref() == Some(learn::LEARNER) {
+    if wanted == learn::LEARNER {
         learn::learner(&place);
     }
-    if wanted.as_deref() == Some("cost") {
+    if wanted == "cost" {
         same::cost(&place);
     }
     ExitCode::SUCCESS
+}
+
+/// Runs all parts, two at a time, for much of a part's time is spent in waiting. Each is a process of its own.
+fn all(parts: &[&str], scratch: &Path) -> ExitCode {
+    let program = std::env::current_exe().expect("a path");
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    let work = || {
+        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let begun = Instant::now();
+            // Not a pipe: a server that such a process forgets would keep it open.
+            let words = scratch.join(format!("{part}.words"));
+            let file = File::create(&words).expect("a file");
+            let mut command = Command::new(&program);
+            command.arg(part).stdin(Stdio::null());
+            command.stdout(file.try_clone().expect("a file"));
+            command.stderr(file);
+            if std::env::var_os(MADE).is_none() {
+                command.env(MADE, scratch.join("modules"));
+            }
+            let status = command.status().expect("this program starts");
+            let words = fs::read(&words).unwrap_or_default();
+            println!(
+                "{}{part}: {status}, {} s",
+                String::from_utf8_lossy(&words),
+                begun.elapsed().as_secs()
+            );
+            failed.fetch_or(!status.success(), Ordering::Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        work();
+    });
+    match failed.into_inner() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
 }
 
 /// Where modules are made and servers run.
@@ -189,8 +232,7 @@ impl Place {
         // The server's children are another user.
         let all = fs::Permissions::from_mode(0o755);
         fs::set_permissions(scratch.path(), all).expect("ours");
-        // Modules that were made by this very program are used again.
-        let made = match std::env::var_os("MULLION_APACHE_MADE") {
+        let made = match std::env::var_os(MADE) {
             Some(folder) => PathBuf::from(folder),
             None => scratch.path().join("modules"),
         };
