@@ -6,6 +6,7 @@ use crate::call::mediate;
 use crate::copied;
 use crate::frame::Frame;
 use crate::interface::Answer as Result_;
+use crate::layout::read;
 use crate::object::Kind;
 use crate::states::by_row;
 use crate::walled::{Answer, lock};
@@ -16,8 +17,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Mutex;
 
-/// `APR_FOPEN_WRITE`, `CREATE`, `APPEND` and `TRUNCATE`.
-const WRITTEN: u64 = 0x2 | 0x4 | 0x8 | 0x10;
+/// What APR reads a file by, and nothing else: `APR_FOPEN_READ`, `BINARY`, `BUFFERED`, `XTHREAD`, `SHARELOCK`, `NOCLEANUP`,
+/// `SENDFILE_ENABLED`, `LARGEFILE`, `SPARSE` and `NONBLOCK`. Whoever asks for more has to be allowed to write the file.
+const READ: u64 = 0x1 | 0x20 | 0x80 | 0x200 | 0x400 | 0x800 | 0x1000 | 0x4000 | 0x8000 | 0x4_0000;
 const MAKES: u64 = 0x4;
 const IS_NEW: u64 = 0x40;
 /// `APR_FOPEN_DELONCLOSE`: APR removes it by its name.
@@ -27,6 +29,9 @@ const READ_ONLY: u64 = 1;
 /// Devices that lead nowhere: `null`, `zero`, `full`, `random`, `urandom`, of the first number 1.
 const MEMORY: u32 = 1;
 const HARMLESS: [u32; 5] = [3, 5, 7, 8, 9];
+
+/// The file system of pipes that have no name.
+const PIPES: i64 = 0x5049_5045;
 
 /// Policies and modules of the wall, by file system and number: no module writes them.
 static OWN: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
@@ -57,7 +62,9 @@ pub(crate) fn is_fit(descriptor: c_int, is_written: bool) -> bool {
         libc::S_IFCHR => {
             libc::major(data.st_rdev) == MEMORY && HARMLESS.contains(&libc::minor(data.st_rdev))
         }
-        libc::S_IFIFO | libc::S_IFSOCK => true,
+        // A pipe without a name is somebody else's, by `/proc/self/fd`.
+        libc::S_IFIFO => system.f_type != PIPES,
+        libc::S_IFSOCK => true,
         libc::S_IFREG | libc::S_IFDIR if system.f_blocks == 0 => false,
         libc::S_IFREG if is_written => {
             let file = (data.st_dev, data.st_ino);
@@ -185,7 +192,8 @@ pub(crate) extern "C" fn apr_file_open(
         walled.pool(frame, pool).map_err(named)?;
         walled.must_write(to, 8).map_err(named)?;
         let name = copied::name(frame, name).map_err(named)?;
-        let opened = match flags & WRITTEN {
+        let flags = flags & 0xffff_ffff;
+        let opened = match flags & !READ {
             0 if !may_open(&name) => return Ok(refused(frame, &name)),
             0 => apr_open(&name, flags, permissions, pool)?,
             // As APR has it.
@@ -214,7 +222,7 @@ pub(crate) extern "C" fn apr_file_open(
             let mut descriptor = -1;
             get(&raw mut descriptor, file);
             // The name may lead elsewhere by now.
-            if !is_fit(descriptor, flags & WRITTEN != 0) {
+            if !is_fit(descriptor, flags & !READ != 0) {
                 let close: extern "C" fn(u64) -> c_int = std::mem::transmute(close);
                 close(file);
                 return Ok(refused(frame, &name));
@@ -282,6 +290,63 @@ pub(crate) extern "C" fn apr_file_mktemp(to: u64, name: u64, flags: u64, pool: u
             return Ok(0);
         }
         Ok(libc::EEXIST as u64)
+    })
+}
+
+/// Closes a file of configuration that the module may not have.
+fn close_lines(lines: u64) {
+    if let Some(close) = apr::symbol("ap_cfg_closefile") {
+        // SAFETY: it is httpd's function, for what was just opened, and nobody else has it.
+        let close: extern "C" fn(u64) -> c_int = unsafe { std::mem::transmute(close) };
+        close(lines);
+    }
+}
+
+/// A file of configuration is read as any other one. httpd takes regular files alone.
+pub(crate) extern "C" fn ap_pcfg_openfile(to: u64, pool: u64, name: u64) -> u64 {
+    const NAME: &str = "ap_pcfg_openfile";
+    /// Where httpd has APR's file in its own.
+    const FILE: u64 = 24;
+    mediate(|frame| {
+        let walled = frame.walled;
+        let named = |what: String| format!("{NAME}: {what}");
+        walled.pool(frame, pool).map_err(named)?;
+        walled.must_write(to, 8).map_err(named)?;
+        let Some(name) = copied::name_or_null(frame, name).map_err(named)? else {
+            return Ok(libc::EBADF as u64);
+        };
+        if !may_open(&name) {
+            return Ok(refused(frame, &name));
+        }
+        let function = |name| apr::symbol(name).ok_or("the server does not have it");
+        let (open, descriptor_of) = (function(NAME)?, function("apr_os_file_get")?);
+        let mut lines = 0_u64;
+        let mut descriptor = -1;
+        // SAFETY: they are httpd's and APR's functions, with a pool that the module may use, a name of ours, which is copied, and
+        // places of ours. What is opened has APR's file.
+        let status = unsafe {
+            let open: extern "C" fn(*mut u64, u64, *const u8) -> c_int = std::mem::transmute(open);
+            let status = open(&raw mut lines, pool, name.as_ptr());
+            if status == 0 {
+                let get: extern "C" fn(*mut c_int, u64) -> c_int =
+                    std::mem::transmute(descriptor_of);
+                get(&raw mut descriptor, read(lines + FILE));
+            }
+            status
+        };
+        if status != 0 {
+            return Ok(status as u32 as u64);
+        }
+        // The name may lead elsewhere by now.
+        if !is_fit(descriptor, false) {
+            close_lines(lines);
+            return Ok(refused(frame, &name));
+        }
+        walled.know(frame, Some(pool), lines, Kind::ConfigFile)?;
+        walled.must_write(to, 8)?;
+        // SAFETY: the module may write there.
+        unsafe { (to as *mut u64).write_unaligned(lines) };
+        Ok(0)
     })
 }
 
@@ -441,6 +506,25 @@ mod tests {
         for path in ["/etc/passwd", "/dev/null", "/dev/urandom", "/tmp"] {
             assert!(may(path, false), "{path}");
         }
+    }
+
+    #[test]
+    fn a_pipe_without_a_name_is_somebody_elses() {
+        let (from, _to) = std::io::pipe().expect("made");
+        let file = File::open(format!("/proc/self/fd/{}", from.as_raw_fd())).expect("it is there");
+        assert!(!is_fit(file.as_raw_fd(), false));
+        let folder = tempfile::tempdir().expect("made");
+        let path = folder.path().join("pipe");
+        let name = std::ffi::CString::new(path.to_str().expect("text")).expect("no zero");
+        // SAFETY: the name is ours.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let mut both = File::options();
+        let file = both
+            .read(true)
+            .write(true)
+            .open(&path)
+            .expect("it is there");
+        assert!(is_fit(file.as_raw_fd(), false));
     }
 
     #[test]

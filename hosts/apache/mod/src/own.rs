@@ -76,7 +76,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             pieces: malloc, calloc, aligned_alloc, realloc, free;
             pooled: apr_reslist_acquire, apr_reslist_release, apr_reslist_invalidate;
             streams: fclose, fread, fwrite;
-            opened: apr_file_open, apr_file_mktemp, fopen64, apr_dbm_open, apr_dbm_open_ex, ap_open_piped_log;
+            opened: ap_pcfg_openfile, apr_file_open, apr_file_mktemp, fopen64, apr_dbm_open, apr_dbm_open_ex, ap_open_piped_log;
             written: apr_dir_make, apr_dir_make_recursive, apr_dir_remove, apr_file_remove, apr_file_rename, apr_file_perms_set,
                 apr_file_mtime_set, apr_file_copy;
             sections: ap_walk_config, ap_merge_per_dir_configs, ap_get_remote_host, ap_set_deprecated;
