@@ -546,8 +546,13 @@ fn looked_at(
                     .copied()
                     .unwrap_or(0)
                     .saturating_mul(scale);
-                let own = written.take_over(frame, at, value, bytes);
-                arguments[at] = own.map_err(|what| with_name(name, &what))?;
+                // Of no elements none is written, wherever they would be.
+                arguments[at] = match (bytes, scale) {
+                    (0, 2..) => 0,
+                    _ => written
+                        .take_over(frame, at, value, bytes)
+                        .map_err(|what| with_name(name, &what))?,
+                };
             }
             Param::OutAt(by, wide) => {
                 let count = arguments.get(by).copied().unwrap_or(0);

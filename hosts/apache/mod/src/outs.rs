@@ -194,8 +194,15 @@ impl Outs {
 #[derive(Default)]
 pub(crate) struct Written(Vec<(usize, u64, Vec<u8>)>);
 
+/// Zeros behind a place. A function that has written nothing there may look for the end of what it has written.
+const BEHIND: usize = 8;
+
 impl Written {
-    /// A place of ours for an argument, with what the module has there.
+    /// A place of ours for an argument, with what the module has there. Functions that have no room write nevertheless: some look for a
+    /// string's end there, and some count from one less.
+    ///
+    /// # Errors
+    /// There is no room, or the module may not write there.
     pub(crate) fn take_over(
         &mut self,
         frame: &Frame,
@@ -205,10 +212,10 @@ impl Written {
     ) -> Answer<u64> {
         frame.walled.must_write(to, bytes)?;
         if bytes == 0 {
-            return Ok(to);
+            return Err(format!("{to:#x} is a place without room"));
         }
-        let mut own = vec![0; bytes as usize];
-        copied::bytes(to, &mut own)?;
+        let mut own = vec![0; bytes as usize + BEHIND];
+        copied::bytes(to, &mut own[..bytes as usize])?;
         let at = own.as_mut_ptr() as u64;
         self.0.push((argument, to, own));
         Ok(at)
@@ -227,9 +234,10 @@ impl Written {
     pub(crate) fn give_back(self, frame: &Frame, arguments: &mut [u64; WIDE]) -> Answer<()> {
         for (argument, to, own) in self.0 {
             arguments[argument] = to;
-            frame.walled.must_write(to, own.len() as u64)?;
+            let bytes = own.len() - BEHIND;
+            frame.walled.must_write(to, bytes as u64)?;
             // SAFETY: the module may write so many bytes there.
-            unsafe { (to as *mut u8).copy_from_nonoverlapping(own.as_ptr(), own.len()) };
+            unsafe { (to as *mut u8).copy_from_nonoverlapping(own.as_ptr(), bytes) };
         }
         Ok(())
     }
