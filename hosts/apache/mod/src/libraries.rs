@@ -374,12 +374,16 @@ pub(crate) fn scanned(format: &[u8], text: &[u8]) -> Answer<Vec<u64>> {
         let mut width = None;
         while let Some(digit) = rest.next_if(u8::is_ascii_digit) {
             let value = width.unwrap_or(0u64) * 10 + u64::from(digit - b'0');
-            width = Some(value.min(1 << 20));
+            width = Some(value.min(u64::from(u32::MAX)));
         }
-        let (mut longs, mut halves) = (0, 0);
+        // For the C library a width of 0 is none. No conversion takes more than the text has.
+        let width = width.filter(|width| *width != 0);
+        let most = width.unwrap_or(all).min(all);
+        let (mut longs, mut halves, mut is_quad) = (0, 0, false);
         while let Some(size) =
             rest.next_if(|c| matches!(c, b'l' | b'h' | b'q' | b'j' | b'z' | b't'))
         {
+            is_quad |= size == b'q';
             match size {
                 b'h' => halves += 1,
                 _ => longs += 1,
@@ -392,14 +396,17 @@ pub(crate) fn scanned(format: &[u8], text: &[u8]) -> Answer<Vec<u64>> {
                 (0, _) => 1,
                 _ => 8,
             },
-            Some(b'e' | b'f' | b'g' | b'a') => [4, 8][usize::from(longs > 0)],
-            Some(b'c') if longs == 0 => width.unwrap_or(1),
-            Some(b's') if longs == 0 => width.unwrap_or(all) + 1,
+            // With two of them it would be a number of 16 bytes.
+            Some(b'e' | b'f' | b'g' | b'a') if longs < 2 && !is_quad => {
+                [4, 8][usize::from(longs > 0)]
+            }
+            Some(b'c') if longs == 0 => width.unwrap_or(1).min(all.max(1)),
+            Some(b's') if longs == 0 => most + 1,
             Some(b'[') if longs == 0 => {
                 let _not = rest.next_if_eq(&b'^');
                 let _first = rest.next_if_eq(&b']');
                 while rest.next().ok_or("a format ends in the middle")? != b']' {}
-                width.unwrap_or(all) + 1
+                most + 1
             }
             _ => return Err("a conversion of a format is not for modules".to_owned()),
         };
