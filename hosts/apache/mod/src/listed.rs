@@ -8,6 +8,11 @@ use crate::walled::{Answer, Walled};
 pub(crate) trait Words {
     /// None: the wall does not pass it on.
     fn word(&self, place: usize) -> Option<u64>;
+
+    /// Numbers of floating point that come in registers. Others would lie among the words.
+    fn floats(&self) -> usize {
+        FLOATS
+    }
 }
 
 struct Read<'a, W>(&'static Walled, &'a W);
@@ -24,6 +29,10 @@ pub(crate) fn arguments(
 }
 
 impl<W: Words> Arguments for Read<'_, W> {
+    fn floats(&self) -> usize {
+        self.1.floats()
+    }
+
     fn word(&self, place: usize) -> Option<u64> {
         self.1.word(place)
     }
@@ -65,6 +74,9 @@ fn is_there(walled: &'static Walled, at: u64, bytes: u64) -> Answer<()> {
 /// Registers that a variadic function has saved: six integers, and eight numbers of floating point.
 const INTEGERS: u32 = 48;
 const SAVED: usize = 176;
+const FLOATS: usize = 8;
+/// Bytes of one of these.
+const FLOAT: usize = 16;
 /// Words on the stack that are passed on.
 const STACKED: usize = 32;
 
@@ -77,6 +89,8 @@ pub(crate) struct List {
     count: usize,
     /// Bytes of the registers that are used up.
     used: u32,
+    /// Numbers of floating point that are left in the registers.
+    floats: usize,
 }
 
 impl List {
@@ -87,7 +101,10 @@ impl List {
         let word = |at: usize| u64::from_ne_bytes(head[at..at + 8].try_into().unwrap_or_default());
         let (offsets, overflow, area) = (word(0), word(8), word(16));
         let (used, floats) = (offsets as u32, (offsets >> 32) as u32);
-        if !used.is_multiple_of(8) || used > INTEGERS || floats as usize > SAVED {
+        let floats = floats as usize;
+        let is_float =
+            (INTEGERS as usize..=SAVED).contains(&floats) && floats.is_multiple_of(FLOAT);
+        if !used.is_multiple_of(8) || used > INTEGERS || !is_float {
             return Err(format!("{at:#x} is no list of arguments"));
         }
         let (mut saved, mut stacked) = (Box::new([0; SAVED]), Box::new([0; STACKED]));
@@ -109,6 +126,7 @@ impl List {
             stacked,
             count,
             used,
+            floats: (SAVED - floats) / FLOAT,
         })
     }
 
@@ -119,6 +137,10 @@ impl List {
 }
 
 impl Words for List {
+    fn floats(&self) -> usize {
+        self.floats
+    }
+
     fn word(&self, place: usize) -> Option<u64> {
         let left = ((INTEGERS - self.used) / 8) as usize;
         match place.checked_sub(left) {
