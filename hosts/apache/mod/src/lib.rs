@@ -50,6 +50,7 @@ mod listed;
 mod load;
 mod locks;
 mod map;
+mod matching;
 mod names;
 mod near;
 mod object;

@@ -25,9 +25,9 @@ macro_rules! functions {
 fn functions() -> &'static HashMap<&'static str, usize> {
     use crate::{
         addresses, cleanups, dav, descriptors, errors, filters, hashes, heap, kinds, ldap,
-        libraries, locks, names, opened, own, pages, partners, patterns, pieces, pooled, pools,
-        processes, relocatable, sections, segments, shadows, sources, statements, states, streams,
-        timed, uris, varbuf, vectors, written, xml,
+        libraries, locks, matching, names, opened, own, pages, partners, patterns, pieces, pooled,
+        pools, processes, relocatable, sections, segments, shadows, sources, statements, states,
+        streams, timed, uris, varbuf, vectors, written, xml,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -89,6 +89,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             hashes: apr_hash_first, apr_hash_next, apr_hash_this, apr_hash_this_key, apr_hash_this_val, apr_hash_merge;
             pools: apr_pool_create_ex, apr_pool_clear, apr_pool_destroy, ap_run_sub_req,
                 ap_destroy_sub_req, ap_internal_fast_redirect;
+            matching: ap_strcmp_match, ap_strcasecmp_match;
             timed: ap_mpm_register_timed_callback, ap_process_request_after_handler;
             kinds: apr_bucket_heap_make, apr_bucket_immortal_make;
             processes: apr_proc_create, ap_os_create_privileged_process, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
