@@ -84,6 +84,7 @@ mod states;
 mod stopped;
 mod streams;
 mod swaps;
+mod tables;
 mod texts;
 mod timed;
 mod turns;

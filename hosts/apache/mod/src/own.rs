@@ -27,7 +27,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
         addresses, cleanups, dav, descriptors, errors, filters, hashes, heap, kinds, ldap,
         libraries, locks, matching, names, opened, own, pages, partners, patterns, pieces, pooled,
         pools, processes, relocatable, sections, segments, shadows, sources, statements, states,
-        streams, timed, uris, varbuf, vectors, written, xml,
+        streams, tables, timed, uris, varbuf, vectors, written, xml,
     };
     static FUNCTIONS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -91,6 +91,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_destroy_sub_req, ap_internal_fast_redirect;
             matching: ap_strcmp_match, ap_strcasecmp_match;
             timed: ap_mpm_register_timed_callback, ap_process_request_after_handler;
+            tables: apr_table_copy, apr_table_overlay, apr_table_overlap;
             kinds: apr_bucket_heap_make, apr_bucket_immortal_make;
             processes: apr_proc_create, ap_os_create_privileged_process, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
                 apr_pollset_remove;

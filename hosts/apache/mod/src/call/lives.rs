@@ -28,7 +28,7 @@ pub(super) fn is_kept(frame: &Frame, kind: Kind, object: u64, keeper: u64) -> An
 }
 
 /// The pool with which goes what a call makes: the call's own, or that of an object which it works with, if this one goes first. What
-/// is made of a table, a hash or a file is a copy, or leads to the module's own memory.
+/// is made of a table (`tables.rs`), a hash or a file is a copy, or leads to the module's own memory.
 /// None: it stays.
 ///
 /// # Errors
