@@ -8,6 +8,7 @@
 use crate::apr;
 use crate::back;
 use crate::call::mediate;
+use crate::copied;
 use crate::frame::Frame;
 use crate::interface::back as kind;
 use crate::layout::read;
@@ -84,6 +85,44 @@ fn known(frame: &Frame, hash: u64, name: &str) -> Answer<()> {
             "{name}: {hash:#x} is no hash that the module has made"
         )),
     }
+}
+
+/// APR keeps the key where it lies, and compares it with others later. So it stays: it is the module's own memory for good, or a copy
+/// there.
+pub(crate) extern "C" fn apr_hash_set(hash: u64, key: u64, length: u64, value: u64) -> u64 {
+    const NAME: &str = "apr_hash_set";
+    mediate(|frame| {
+        let walled = frame.walled;
+        frame.only_computes();
+        if !crate::call::has(frame, Kind::Hash, hash) {
+            return Err(format!(
+                "{NAME}: argument 0, {hash:#x}, is no hash that the module was given or has made"
+            ));
+        }
+        let named = |what: String| format!("{NAME}: argument 1: {what}");
+        let bytes = match length {
+            u64::MAX => walled.length(key, u64::MAX).map_err(named)? as u64 + 1,
+            length => length,
+        };
+        walled.must_find(key, bytes).map_err(named)?;
+        let own = match value == 0 || walled.is_for_good(key, bytes) {
+            true => key,
+            false => {
+                // SAFETY: it is a hash of APR's, whose first word is its pool.
+                let pool = unsafe { read(hash) };
+                let mut copy = vec![0; bytes as usize];
+                copied::bytes(key, &mut copy).map_err(named)?;
+                walled.copy(frame, pool, &copy)?
+            }
+        };
+        let real = apr::symbol(NAME).ok_or("the server does not have it")?;
+        // SAFETY: it is APR's function, with a hash that this call holds and a key that is there.
+        unsafe {
+            let real: extern "C" fn(u64, u64, u64, u64) = std::mem::transmute(real);
+            real(hash, own, length, value);
+        }
+        Ok(0)
+    })
 }
 
 /// Without a pool the list goes with the call's request, or else with the process.

@@ -86,7 +86,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ldap_get_option, ldap_get_values, ldap_memfree, ldap_msgfree, ldap_parse_result, ldap_result, ldap_search_ext_s,
                 ldap_set_option, ldap_set_rebind_proc, ldap_simple_bind, ldap_unbind_s, ldap_value_free;
             cleanups: apr_pool_cleanup_register, apr_pool_cleanup_kill, apr_pool_cleanup_run, apr_pool_pre_cleanup_register;
-            hashes: apr_hash_first, apr_hash_next, apr_hash_this, apr_hash_this_key, apr_hash_this_val, apr_hash_merge;
+            hashes: apr_hash_set, apr_hash_first, apr_hash_next, apr_hash_this, apr_hash_this_key, apr_hash_this_val, apr_hash_merge;
             pools: apr_pool_create_ex, apr_pool_clear, apr_pool_destroy, ap_run_sub_req,
                 ap_destroy_sub_req, ap_internal_fast_redirect;
             matching: ap_strcmp_match, ap_strcasecmp_match;

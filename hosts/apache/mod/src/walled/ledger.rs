@@ -259,6 +259,18 @@ impl Walled {
         })
     }
 
+    /// Whether memory is the module's own, and stays so: its data, or what it has of a pool.
+    pub(crate) fn is_for_good(&self, at: u64, bytes: u64) -> bool {
+        let is_within =
+            |start: u64, room: u64| at >= start && at.saturating_add(bytes) <= start + room;
+        self.data
+            .iter()
+            .any(|(start, room)| is_within(*start, *room))
+            || self
+                .block(at)
+                .is_some_and(|(_, start, room)| is_within(start, room))
+    }
+
     /// A block of another module's, as long as its pool lives.
     pub(crate) fn borrow(&'static self, (pool, at, bytes): (u64, u64, u64)) -> Answer<()> {
         let is_bound = pools::is_bound(pool);
