@@ -429,6 +429,8 @@ pub(crate) struct Back {
     words: &'static str,
     /// Whether a call works with what its caller was given, too.
     pub(crate) inherits: bool,
+    /// Whether other modules call it only while the configuration is read, with a pool of the configuration.
+    pub(crate) is_early: bool,
     /// Arguments that point to the address of a structure behind the call, with its name: the caller may call its functions.
     pub(crate) structures: Vec<(usize, &'static str)>,
     pub(crate) answer: Answer,
@@ -439,6 +441,13 @@ pub(crate) struct Back {
 
 /// The word of a row whose call works with what its caller was given, too.
 const INHERITS: &str = "^";
+/// The word of a row that other modules call before the server serves.
+const EARLY: &str = "!";
+
+/// Whether a word of a row says something of the function, and is no argument.
+fn is_sign(word: &str) -> bool {
+    [INHERITS, EARLY].contains(&word)
+}
 
 fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     let lines = text.lines().map(str::trim);
@@ -457,7 +466,8 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
             let name = words.next().unwrap_or_default();
             let words: Vec<&'static str> = words.collect();
             let inherits = words.contains(&INHERITS);
-            let words = words.into_iter().filter(|word| *word != INHERITS);
+            let is_early = words.contains(&EARLY);
+            let words = words.into_iter().filter(|word| !is_sign(word));
             let structures = words.clone().enumerate();
             let structures =
                 structures.filter_map(|(at, word)| Some((at, word.strip_prefix('%')?)));
@@ -514,6 +524,7 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 given,
                 words: all.trim(),
                 inherits,
+                is_early,
                 structures,
                 answer: result(answer.trim()),
                 ends: match name {
@@ -542,7 +553,7 @@ impl Back {
     /// What is looked at when another module calls such a function.
     pub(crate) fn params(&self) -> Vec<Param> {
         let words = self.words.split_ascii_whitespace();
-        let words = words.filter(|word| *word != INHERITS);
+        let words = words.filter(|word| !is_sign(word));
         let params = words.map(|word| match word.as_bytes() {
             [b'%', ..] => param("w8"),
             [b'@', ..] => Param::Any,

@@ -72,6 +72,7 @@ extern "C" fn called(place: usize, arguments: &[u64; WIDE]) -> u64 {
                 ..
             },
         ) => {
+            crate::partners::may_call(back, arguments)?;
             let mut all = *arguments;
             let result = checked(
                 frame,

@@ -11,7 +11,7 @@ use crate::backends::Backend;
 use crate::call::{checked, mediate};
 use crate::copied;
 use crate::frame::Frame;
-use crate::interface::{Back, back as kind, find_back};
+use crate::interface::{Back, Given, back as kind, find_back};
 use crate::layout::read;
 use crate::load;
 use crate::object::Kind;
@@ -102,10 +102,28 @@ fn find(asker: &Walled, name: &str, back: &'static Back) -> Answer<usize> {
     Err(format!("no module has {name}"))
 }
 
+/// Whether the newest call may call a function of another module now, with these arguments.
+pub(crate) fn may_call(back: &Back, arguments: &[u64; WIDE]) -> Answer<()> {
+    if !back.is_early {
+        return Ok(());
+    }
+    pools::before_serving(back.name)?;
+    let pools = back.given.iter().zip(arguments);
+    let mut pools = pools.filter(|(given, _)| **given == Given::Pool);
+    match pools.find(|(_, pool)| !pools::is_global(**pool)) {
+        Some((_, pool)) => Err(format!(
+            "{}: {pool:#x} is no pool of the configuration",
+            back.name
+        )),
+        None => Ok(()),
+    }
+}
+
 /// A module calls a function of another module by its name.
 pub(crate) fn cross(frame: &Frame, name: &'static str, mut arguments: [u64; WIDE]) -> Answer<u64> {
     let back = find_back(name).ok_or_else(|| format!("{name} is not offered"))?;
     let real = find(frame.walled, name, back)?;
+    may_call(back, &arguments)?;
     let params = back.params();
     let released = arguments[1];
     let result = checked(frame, name, &params, back.answer, real, &mut arguments)?;
