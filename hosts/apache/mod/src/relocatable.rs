@@ -2,7 +2,8 @@
 //! have them write elsewhere. Here the lists are beside it, in memory that no module has.
 
 use crate::call::mediate;
-use crate::walled::{Answer, lock};
+use crate::frame::Frame;
+use crate::walled::{Answer, Walled, lock};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -12,6 +13,7 @@ const UNIT: u64 = 64;
 
 /// Shared by all processes: a byte for each unit.
 struct Map {
+    owner: &'static Walled,
     base: u64,
     busy: &'static AtomicBool,
     units: &'static [AtomicU8],
@@ -24,7 +26,10 @@ const MORE: u8 = 2;
 /// By the address of the memory, which is the object's, too.
 static MAPS: Mutex<Option<HashMap<u64, &'static Map>>> = Mutex::new(None);
 
-fn share(base: u64, bytes: u64) -> Answer<&'static Map> {
+/// So many of these a process has. Each stays mapped.
+const MANY: usize = 1024;
+
+fn share(owner: &'static Walled, base: u64, bytes: u64) -> Answer<&'static Map> {
     let count = (bytes / UNIT) as usize;
     let (access, kind) = (
         libc::PROT_READ | libc::PROT_WRITE,
@@ -38,6 +43,7 @@ fn share(base: u64, bytes: u64) -> Answer<&'static Map> {
         }
         let at = at.cast::<u8>();
         Ok(Box::leak(Box::new(Map {
+            owner,
             base,
             busy: &*at.cast(),
             units: std::slice::from_raw_parts(at.add(1).cast(), count),
@@ -45,10 +51,16 @@ fn share(base: u64, bytes: u64) -> Answer<&'static Map> {
     }
 }
 
-fn find(rmm: u64) -> Answer<&'static Map> {
+/// Such memory of the module's or of a partner's.
+fn find(frame: &Frame, rmm: u64) -> Answer<&'static Map> {
     let maps = lock(&MAPS);
     let found = maps.as_ref().and_then(|maps| maps.get(&rmm)).copied();
-    found.ok_or_else(|| format!("{rmm:#x} is no memory with blocks"))
+    let found = found.filter(|map| is_theirs(frame.walled, map.owner));
+    found.ok_or_else(|| format!("{rmm:#x} is no memory of the module with blocks"))
+}
+
+fn is_theirs(walled: &Walled, owner: &Walled) -> bool {
+    std::ptr::eq(owner, walled) || walled.partners.contains(&owner.name)
 }
 
 impl Map {
@@ -106,10 +118,34 @@ pub(crate) extern "C" fn apr_rmm_init(to: u64, _: u64, base: u64, bytes: u64, po
     mediate(|frame| {
         let walled = frame.walled;
         walled.must_write(to, 8)?;
+        if bytes < UNIT {
+            return Err(format!(
+                "apr_rmm_init: {bytes} bytes have no room for blocks"
+            ));
+        }
         walled.must_write(base, bytes & !7)?;
         walled.pool(frame, pool)?;
-        let map = share(base, bytes)?;
-        lock(&MAPS).get_or_insert_default().insert(base, map);
+        let mut maps = lock(&MAPS);
+        let maps = maps.get_or_insert_default();
+        let known = maps.get(&base);
+        if known.is_some_and(|map| !is_theirs(walled, map.owner)) {
+            return Err(format!(
+                "apr_rmm_init: {base:#x} has another module's blocks"
+            ));
+        }
+        if known.is_none() && maps.len() >= MANY {
+            return Err(format!("apr_rmm_init: more than {MANY} lists of blocks"));
+        }
+        // Lists of before are as good, if there are as many blocks.
+        let count = (bytes / UNIT) as usize;
+        match known.filter(|map| map.units.len() == count) {
+            Some(map) => map.locked(|units| {
+                units
+                    .iter()
+                    .for_each(|unit| unit.store(FREE, Ordering::Relaxed));
+            }),
+            None => drop(maps.insert(base, share(walled, base, bytes)?)),
+        }
         // SAFETY: the module may write there.
         unsafe { (to as *mut u64).write(base) };
         Ok(0)
@@ -119,7 +155,7 @@ pub(crate) extern "C" fn apr_rmm_init(to: u64, _: u64, base: u64, bytes: u64, po
 pub(crate) extern "C" fn apr_rmm_attach(to: u64, _: u64, base: u64, _: u64) -> u64 {
     mediate(|frame| {
         frame.walled.must_write(to, 8)?;
-        find(base)?;
+        find(frame, base)?;
         // SAFETY: the module may write there.
         unsafe { (to as *mut u64).write(base) };
         Ok(0)
@@ -131,12 +167,12 @@ pub(crate) extern "C" fn apr_rmm_destroy(_: u64) -> u64 {
 }
 
 pub(crate) extern "C" fn apr_rmm_malloc(rmm: u64, bytes: u64) -> u64 {
-    mediate(|_| Ok(find(rmm)?.take(bytes)))
+    mediate(|frame| Ok(find(frame, rmm)?.take(bytes)))
 }
 
 pub(crate) extern "C" fn apr_rmm_calloc(rmm: u64, bytes: u64) -> u64 {
     mediate(|frame| {
-        let map = find(rmm)?;
+        let map = find(frame, rmm)?;
         let offset = map.take(bytes);
         if offset != 0 {
             frame.walled.must_write(map.base + offset, bytes)?;
@@ -148,16 +184,16 @@ pub(crate) extern "C" fn apr_rmm_calloc(rmm: u64, bytes: u64) -> u64 {
 }
 
 pub(crate) extern "C" fn apr_rmm_free(rmm: u64, offset: u64) -> u64 {
-    mediate(|_| {
-        find(rmm)?.free(offset);
+    mediate(|frame| {
+        find(frame, rmm)?.free(offset);
         Ok(0)
     })
 }
 
 pub(crate) extern "C" fn apr_rmm_addr_get(rmm: u64, offset: u64) -> u64 {
-    mediate(|_| Ok(find(rmm)?.base.wrapping_add(offset)))
+    mediate(|frame| Ok(find(frame, rmm)?.base.wrapping_add(offset)))
 }
 
 pub(crate) extern "C" fn apr_rmm_offset_get(rmm: u64, at: u64) -> u64 {
-    mediate(|_| Ok(at.wrapping_sub(find(rmm)?.base)))
+    mediate(|frame| Ok(at.wrapping_sub(find(frame, rmm)?.base)))
 }
