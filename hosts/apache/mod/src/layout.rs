@@ -63,6 +63,8 @@ places! {
     R_STATUS = "request_rec.status", 104;
     R_PROTO_OUTPUT_FILTERS = "request_rec.proto_output_filters", 440;
     R_HANDLER = "request_rec.handler", 280;
+    R_USER = "request_rec.user", 312;
+    R_AUTH_TYPE = "request_rec.ap_auth_type", 320;
     R_REQUEST_CONFIG = "request_rec.request_config", 392;
     R_OUTPUT_FILTERS = "request_rec.output_filters", 424;
     R_INPUT_FILTERS = "request_rec.input_filters", 432;

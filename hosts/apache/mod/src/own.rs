@@ -8,9 +8,11 @@ use crate::copied;
 use crate::filters;
 use crate::format;
 use crate::frame::Frame;
+use crate::interface::Answer as Result_;
 use crate::layout::{self, read};
 use crate::object::Kind;
 use crate::rings::Passing;
+use crate::states::by_row;
 use crate::walled::Answer;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -38,7 +40,7 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read,
-                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create;
+                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create, ap_get_basic_auth_pw;
             filters: ap_add_output_filter_handle, ap_get_output_filter_handle;
             names: apr_pool_userdata_get, apr_pool_userdata_set, apr_pool_userdata_setn, ap_retained_data_create, ap_retained_data_get,
                 ap_mutex_register, ap_method_register;
@@ -590,6 +592,31 @@ pub(crate) extern "C" fn apr_bucket_heap_create(
             );
         }
         Passing::new(frame).made(real(from, bytes, 0, allocator))
+    })
+}
+
+/// httpd says who the request's user is, by a header which any module writes. For one whose policy does not let it do that the user
+/// stays.
+pub(crate) extern "C" fn ap_get_basic_auth_pw(r: u64, to: u64) -> u64 {
+    const NAME: &str = "ap_get_basic_auth_pw";
+    const FIELDS: [u64; 2] = [layout::R_USER, layout::R_AUTH_TYPE];
+    mediate(|frame| {
+        if !call::is_request(frame, r) {
+            return Err(format!(
+                "{NAME}: argument 0, {r:#x}, is no request that the module was given or has made"
+            ));
+        }
+        // SAFETY: it was seen to be a request.
+        let before = FIELDS.map(|at| unsafe { read(r + at) });
+        let status = by_row(frame, NAME, "r w8", Result_::Plain, &[r, to])?;
+        if frame.walled.may_set(layout::R_USER, 8) {
+            return Ok(status);
+        }
+        for (at, before) in FIELDS.into_iter().zip(before) {
+            // SAFETY: as before; this thread works on the request.
+            unsafe { ((r + at) as *mut u64).write(before) };
+        }
+        Ok(status)
     })
 }
 

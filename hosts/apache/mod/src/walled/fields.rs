@@ -76,6 +76,12 @@ impl Walled {
         (pool, fields.chain(place))
     }
 
+    /// Whether the policy lets the module write a field of requests.
+    pub(crate) fn may_set(&self, at: u64, bytes: u64) -> bool {
+        let mut pieces = self.request.iter();
+        pieces.any(|piece| piece.at <= at && at + bytes <= piece.at + piece.bytes)
+    }
+
     /// Lets the module write what it has of late written of a connection or a filter, once for each. Requests are `warm.rs`.
     #[inline]
     pub(crate) fn touch(&'static self, frame: &Frame, root: Root) -> Answer<()> {
