@@ -519,12 +519,9 @@ fn looked_at(
                 walled
                     .must_write(value, 8)
                     .map_err(|what| format!("{name}: {what}"))?;
-                // SAFETY: the module may write, and so read, there.
-                let mut text = unsafe { read(value) };
-                if text != 0 {
-                    let copy = texts.copy(frame, text);
-                    text = copy.map_err(|what| with_place(name, at, &what))?;
-                }
+                // SAFETY: the module may write, and so read, there. The function follows what it finds, so null is none.
+                let copy = texts.copy(frame, unsafe { read(value) });
+                let text = copy.map_err(|what| with_place(name, at, &what))?;
                 moved = Some((at, Box::new(text), value));
             }
             // The others are `outs` already.
