@@ -627,9 +627,12 @@ fn looked_at(
         }
     }
     // Such a bucket lasts longer than the look at its bytes.
-    if ["apr_bucket_immortal_create", "apr_bucket_transient_create"].contains(&name)
-        && crate::segments::is_shared(arguments[0], arguments[1])
-    {
+    const OF_PLACES: [&str; 3] = [
+        "apr_bucket_immortal_create",
+        "apr_bucket_transient_create",
+        "apr_bucket_pool_create",
+    ];
+    if OF_PLACES.contains(&name) && crate::segments::is_shared(arguments[0], arguments[1]) {
         return Err(format!("{name}: memory that processes share, which may go"));
     }
     if let Some((at, kind)) = ended {

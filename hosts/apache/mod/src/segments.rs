@@ -112,6 +112,14 @@ fn hold(at: u64, bytes: u64) -> Answer<()> {
     Ok(())
 }
 
+/// Bytes of all segments that a module has.
+fn used(walled: &Walled) -> u64 {
+    let segments = lock(&SEGMENTS);
+    let all = segments.iter().flat_map(|all| all.values());
+    let own = all.filter(|one| std::ptr::eq(one.owner, walled));
+    own.map(|one| one.bytes).sum()
+}
+
 /// No segment is longer.
 const MOST: u64 = 1 << 40;
 
@@ -169,6 +177,12 @@ pub(crate) extern "C" fn apr_shm_create(to: u64, bytes: u64, file: u64, pool: u6
     mediate(|frame| {
         // APR adds to it, and does not look whether it wraps.
         let bytes = bytes.min(MOST);
+        let (used, most) = (used(frame.walled), frame.walled.memory);
+        if used.saturating_add(bytes) > most {
+            return Err(format!(
+                "{NAME}: the module has used up its {most} bytes of shared memory (`memory` in [limits])"
+            ));
+        }
         let file = match file {
             0 => None,
             file => Some(copied::name(frame, file)?),
