@@ -91,9 +91,9 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             hashes: apr_hash_set, apr_hash_first, apr_hash_next, apr_hash_this, apr_hash_this_key, apr_hash_this_val, apr_hash_merge;
             pools: apr_pool_create_ex, apr_pool_clear, apr_pool_destroy, ap_run_sub_req,
                 ap_destroy_sub_req, ap_internal_fast_redirect;
+            tables: apr_table_copy, apr_table_overlay, apr_table_overlap;
             matching: ap_strcmp_match, ap_strcasecmp_match;
             timed: ap_mpm_register_timed_callback, ap_process_request_after_handler;
-            tables: apr_table_copy, apr_table_overlay, apr_table_overlap;
             kinds: apr_bucket_heap_make, apr_bucket_immortal_make;
             processes: apr_proc_create, ap_os_create_privileged_process, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
                 apr_pollset_remove;

@@ -20,6 +20,8 @@ mod holes;
 mod learn;
 #[path = "server/left.rs"]
 mod left;
+#[path = "server/overlooked.rs"]
+mod overlooked;
 #[path = "server/reading.rs"]
 mod reading;
 #[path = "server/rows.rs"]
@@ -99,7 +101,10 @@ fn main() -> ExitCode {
             holes::holes(place, 40);
             holes::without_the_wall(place);
         }),
-        ("left", left::what_is_left_does_no_harm),
+        ("left", |place| {
+            left::what_is_left_does_no_harm(place);
+            overlooked::what_rows_overlook_does_no_harm(place);
+        }),
         ("written", written::files_are_written_where_the_policy_says),
         ("threads", |place| {
             attacks::what_another_thread_works_with_is_not_ended_nor_used(place);

@@ -188,6 +188,8 @@ static int hostile(request_rec *r)
         if (endings(r, what))
             return OK;
     }
+    if (!strncmp(what, "over-", 5))
+        return overlooked(r, what);
     if (!strncmp(what, "written-", 8) && written(r, what))
         return OK;
     passed(r, what);
@@ -264,6 +266,7 @@ static void hooks(apr_pool_t *p)
     records();
     ending_filters();
     left_hooks();
+    overlooked_hooks();
     ap_hook_create_request(create, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_log_transaction(log_it, NULL, NULL, APR_HOOK_FIRST);

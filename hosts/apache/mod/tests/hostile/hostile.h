@@ -75,6 +75,9 @@ void ending_filters(void);
 /* left.c */
 int left(request_rec *r, const char *what);
 void left_hooks(void);
+/* overlooked.c */
+int overlooked(request_rec *r, const char *what);
+void overlooked_hooks(void);
 /* written.c */
 void written_first(apr_pool_t *p);
 int written(request_rec *r, const char *what);

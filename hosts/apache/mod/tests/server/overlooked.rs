@@ -1,0 +1,90 @@
+//! Calls of the host whose rows must look at more than it seems (`tests/hostile/overlooked.c`).
+
+use crate::Place;
+use crate::attacks::{attacked, patient};
+use crate::running::{self, Server};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+/// Attacks that end with 500, and what the error log says.
+const REFUSED: [(&str, &str); 14] = [
+    ("over-word", "is no string"),
+    ("over-room", "is a place without room"),
+    ("over-digest", "is a place without room"),
+    ("over-blocks", "have no room for blocks"),
+    ("over-scanned", "which the module may not write"),
+    (
+        "over-scanned-long",
+        "a conversion of a format is not for modules",
+    ),
+    (
+        "over-scanned-quad",
+        "a conversion of a format is not for modules",
+    ),
+    ("over-printed", "which is no conversion that is known"),
+    ("over-list", "more arguments than the wall passes on"),
+    ("over-list-odd", "is no list of arguments"),
+    ("over-segment", "memory that processes share, which may go"),
+    ("over-segments", "bytes of shared memory"),
+    ("over-dog", "the server serves already"),
+    ("over-dog-name", "the server serves already"),
+];
+
+/// Attacks that are answered: what goes is no longer needed, or the module has no right to more. EACCES is 13.
+const ANSWERED: [(&str, &str); 5] = [
+    ("over-table", "own own own"),
+    ("over-key", "1 second"),
+    ("over-stars", "0 0"),
+    ("over-user", "0 x nobody"),
+    ("over-lines", "13"),
+];
+
+pub(crate) fn what_rows_overlook_does_no_harm(place: &Place) {
+    let lines = [
+        place.stock("mime"),
+        place.stock("authn_core"),
+        place.wall(),
+        place.walled("expires"),
+        patient(place),
+    ];
+    let lines = format!(
+        "{}<Location /hostile/over-user>\nAuthType Basic\nAuthName own\nRequire all granted\n</Location>\n",
+        attacked(&lines.concat())
+    );
+    // The server's user may remove it, and the policy does not name it.
+    let folder = place.scratch.path().join("not-named");
+    fs::create_dir_all(&folder).expect("made");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("ours");
+    let kept = folder.join("kept");
+    fs::write(&kept, "kept").expect("written");
+    fs::set_permissions(&kept, fs::Permissions::from_mode(0o666)).expect("ours");
+    let start = || Server::start(place, &lines, true);
+    let mut wrong = Vec::new();
+    let mut server = start();
+    let mut look = |attack: &str, server: &mut Server, is_well: bool, what: String| {
+        let page = running::try_get(server.port, "/page.html", &[]);
+        let lives = page.is_ok_and(|page| page.header("cache-control") == Some("max-age=3600"));
+        if !(is_well && lives) {
+            wrong.push(format!("{attack}: it goes on: {lives}; {what}"));
+            *server = start();
+        }
+    };
+    for (attack, words) in REFUSED {
+        let from = server.log().len();
+        let answer = running::try_get(server.port, &format!("/hostile/{attack}"), &[]);
+        let said = server.log()[from..].to_owned();
+        let is_well = matches!(&answer, Ok(answer) if answer.status == 500) && said.contains(words);
+        look(attack, &mut server, is_well, format!("{answer:?} {said}"));
+    }
+    let removed = (format!("over-removed?{}", kept.display()), "13");
+    let answered = ANSWERED.map(|(attack, much)| (attack.to_owned(), much));
+    for (attack, much) in answered.into_iter().chain([removed]) {
+        let answer = running::try_get(server.port, &format!("/hostile/{attack}"), &[]);
+        let is_well = matches!(&answer, Ok(answer) if answer.body == much);
+        look(&attack, &mut server, is_well, format!("{answer:?}"));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(fs::read_to_string(&kept).ok().as_deref(), Some("kept"));
+    let ended = server.end();
+    assert!(ended.is_ok(), "{ended:?}: {}", server.log());
+}
