@@ -12,6 +12,7 @@ use crate::owners;
 use crate::pools;
 use crate::walled::Answer;
 use std::ffi::CString;
+use std::sync::OnceLock;
 
 /// So much at a time stays for good.
 const RETAINED: u64 = 1 << 20;
@@ -62,7 +63,9 @@ pub(crate) extern "C" fn apr_pool_userdata_get(to: u64, name: u64, pool: u64) ->
         frame.walled.pool(frame, pool)?;
         frame.walled.must_write(to, 8)?;
         let name = own(frame, name)?;
-        let real = apr::symbol("apr_pool_userdata_get").ok_or("the server does not have it")?;
+        static REAL: OnceLock<Option<usize>> = OnceLock::new();
+        let real = *REAL.get_or_init(|| apr::symbol("apr_pool_userdata_get"));
+        let real = real.ok_or("the server does not have it")?;
         // SAFETY: it is APR's function, with a word of ours. The pool lives.
         let real: extern "C" fn(*mut u64, *const i8, u64) -> i32 =
             unsafe { std::mem::transmute(real) };

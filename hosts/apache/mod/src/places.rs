@@ -90,12 +90,14 @@ impl<T, const BYTES: u64> Places<T, BYTES> {
         }
     }
 
+    /// Nothing is kept at a place any more.
     #[inline]
-    pub(crate) fn remove(&mut self, at: u64) -> Option<T> {
-        let place = self.place(at)?;
-        let taken = self.all[place].take();
-        self.count -= usize::from(taken.is_some());
-        taken
+    pub(crate) fn clear(&mut self, at: u64) {
+        if let Some(place) = self.place(at) {
+            let place = &mut self.all[place];
+            self.count -= usize::from(place.is_some());
+            *place = None;
+        }
     }
 }
 
@@ -141,9 +143,9 @@ mod tests {
                     entry.into_iter().for_each(|entry| *entry = Some(turn));
                 }
                 1 => {
-                    let removed = places.remove(at);
-                    assert_eq!(removed, entry.and_then(Option::take));
-                    done[1] += u32::from(removed.is_some());
+                    done[1] += u32::from(places.get(at).is_some());
+                    places.clear(at);
+                    entry.into_iter().for_each(|entry| *entry = None);
                 }
                 _ => {
                     assert_eq!(places.get_mut(at).copied(), entry.copied().flatten());

@@ -67,7 +67,7 @@ pub(crate) struct Rings {
     /// By addresses of copies.
     shown: Places<Shown, BUCKET>,
     /// By the core's buckets and brigades.
-    copies: Near,
+    copies: Near<u64>,
     /// Allocators that the module has made. Nearly all modules use those of connections alone.
     allocators: Vec<u64>,
     free: Vec<u64>,
@@ -186,20 +186,20 @@ impl Rings {
         }
     }
 
-    fn remove(&mut self, copy: u64) -> Option<Bucket> {
-        self.bucket(copy)?;
-        let Some(Shown::Bucket(bucket)) = self.shown.remove(copy) else {
-            return None;
-        };
-        self.copies.remove(bucket.real);
+    /// Forgets a bucket: which one of the core's it was.
+    fn remove(&mut self, copy: u64) -> Option<u64> {
+        let real = self.bucket(copy)?.real;
+        self.shown.clear(copy);
+        self.copies.remove(real);
         self.free.push(copy);
-        Some(bucket)
+        Some(real)
     }
 
     /// A brigade of the core's goes out of the module's sight.
     fn hide(&mut self, copy: u64) {
-        if let Some(Shown::Brigade(brigade)) = self.shown.remove(copy) {
-            self.copies.remove(brigade.real);
+        if let Some(real) = self.brigade(copy).map(|brigade| brigade.real) {
+            self.shown.clear(copy);
+            self.copies.remove(real);
             self.free.push(copy);
         }
     }
@@ -256,7 +256,7 @@ impl Walled {
 
     /// The module's copy of a bucket that is in a ring of its own.
     fn show(&'static self, rings: &mut Rings, home: u64, real: u64) -> Answer<u64> {
-        let known = rings.copies.get(real);
+        let known = rings.copies.get(real).copied();
         let copy = match known {
             Some(copy) => copy,
             None => {
@@ -332,7 +332,7 @@ impl Walled {
     ) -> Answer<(u64, bool)> {
         self.pool(frame, home)?;
         let mut rings = lock(&self.rings);
-        let known = rings.copies.get(real);
+        let known = rings.copies.get(real).copied();
         let copy = match known {
             Some(copy) => copy,
             None => {
@@ -455,7 +455,7 @@ impl Walled {
             rings.remove(copy);
             place += 1;
         }
-        if !is_known && rings.brigade(copy).is_some() {
+        if !is_known {
             rings.hide(copy);
         }
         taken.map(drop)
@@ -588,11 +588,11 @@ impl<'f> Passing<'f> {
             return Ok(0);
         }
         let mut rings = lock(&walled.rings);
-        let end = rings.copies.get(real.wrapping_sub(RING));
+        let end = rings.copies.get(real.wrapping_sub(RING)).copied();
         if let Some(copy) = end.filter(|copy| rings.brigade(*copy).is_some()) {
             return Ok(copy + RING);
         }
-        if let Some(copy) = rings.copies.get(real) {
+        if let Some(copy) = rings.copies.get(real).copied() {
             let is_out = |bucket: &Bucket| bucket.is_out;
             // SAFETY: it is a bucket of the core's.
             let is_alone = unsafe { read(real) == real };
@@ -656,6 +656,18 @@ impl Walled {
             return Ok(());
         };
         let (real, home) = (bucket.real, bucket.home);
+        // SAFETY: it is a bucket of the core's.
+        let (is_alone, now) = unsafe {
+            (
+                read(real) == real,
+                [TYPE, LENGTH, START, DATA].map(|at| read(real + at)),
+            )
+        };
+        // Nothing came behind it, and it is as the module has it (`changed`): a bucket that was read is so nearly always.
+        if is_alone && now == bucket.shown {
+            bucket.is_out = false;
+            return Ok(());
+        }
         // SAFETY: what is in the ring with the bucket is the core's. Of the copies, each was looked up.
         unsafe {
             let (before, after) = (read(copy + PREVIOUS), read(copy));
@@ -709,11 +721,11 @@ pub(crate) fn call(frame: &Frame, of: Of, arguments: [u64; 6]) -> Answer<u64> {
             let mut rings = lock(&walled.rings);
             let known = rings.bucket(copy).filter(|bucket| !bucket.is_out);
             let known = known.is_some_and(|bucket| walled.holds(frame, bucket.home));
-            let bucket = known.then(|| rings.remove(copy)).flatten();
+            let real = known.then(|| rings.remove(copy)).flatten();
             drop(rings);
-            let bucket = bucket.ok_or_else(|| format!("{copy:#x} is no bucket of the module"))?;
+            let real = real.ok_or_else(|| format!("{copy:#x} is no bucket of the module"))?;
             // SAFETY: the module had it, so it is in a ring of its own.
-            unsafe { destroy(bucket.real) };
+            unsafe { destroy(real) };
             if walled.reads {
                 crate::reading::gone(frame, copy);
             }

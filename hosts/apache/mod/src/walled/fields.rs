@@ -106,7 +106,7 @@ impl Walled {
             return Ok(());
         };
         self.with(frame, pool, |state| {
-            let ledger = state.ledgers.entry(pool).or_default();
+            let ledger = state.ledgers.get_or_insert_with(pool, Box::default);
             if ledger.touched.contains(&at) {
                 return Ok(());
             }
@@ -146,7 +146,7 @@ impl Walled {
             };
             let done = self.with(frame, pool, |state| {
                 let granted = self.grant(start + piece.at, piece.bytes)?;
-                let ledger = state.ledgers.entry(pool).or_default();
+                let ledger = state.ledgers.get_or_insert_with(pool, Box::default);
                 ledger.lend(self, pool, granted);
                 Ok(())
             });

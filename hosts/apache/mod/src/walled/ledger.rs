@@ -5,13 +5,13 @@ use crate::apr;
 use crate::arena::{self, Arena};
 use crate::deeds;
 use crate::frame::Frame;
+use crate::near::Near;
 use crate::object::Kind;
 use crate::pools::{self, is_global};
 use crate::quick::Map;
 use crate::rings;
 use crate::turns;
 use mullion_word_runtime::Granted;
-use std::collections::HashMap;
 use std::sync::Mutex;
 
 /// Pieces of this size and less come from chunks with others. A larger one has a chunk of its own, and is granted for itself.
@@ -65,7 +65,7 @@ extern "C" fn collect(pool: u64) -> i32 {
     let lent = lent.unwrap_or_default();
     let mut all = lent.granted;
     for walled in lent.modules {
-        if let Some(ledger) = lock(&walled.state).ledgers.get_mut(&pool) {
+        if let Some(ledger) = lock(&walled.state).ledgers.get_mut(pool) {
             all.append(&mut ledger.granted);
         }
     }
@@ -112,11 +112,11 @@ const SPARE: usize = 64;
 #[derive(Default)]
 pub(super) struct State {
     /// In boxes: they come and go with each request, and are large to move.
-    pub(super) ledgers: Map<Box<Ledger>>,
+    pub(super) ledgers: Near<Box<Ledger>>,
     /// Kinds of objects, and the pool that each lives as long as, or 0.
     pub(super) objects: Map<(Kind, u64)>,
     /// Statements and results, with the connection to a database that each is part of.
-    pub(super) parts: HashMap<u64, u64>,
+    pub(super) parts: Map<u64>,
     arena: Arena,
     /// Large blocks, each granted for itself.
     blocks: Arena,
@@ -163,7 +163,7 @@ impl Walled {
         act: impl FnOnce(&mut State) -> Answer<R>,
     ) -> Answer<R> {
         let mut state = lock(&self.state);
-        let known = state.ledgers.get(&pool).map(|ledger| ledger.is_bound);
+        let known = state.ledgers.get(pool).map(|ledger| ledger.is_bound);
         if known == Some(true) && frame.is_given(pool) {
             return act(&mut state);
         }
@@ -213,7 +213,7 @@ impl Walled {
 
     /// A ledger for a pool that lives.
     fn open(&'static self, state: &mut State, pool: u64, is_bound: bool) {
-        if !state.ledgers.contains_key(&pool) {
+        if state.ledgers.get(pool).is_none() {
             self.open_first(state, pool, is_bound);
         }
     }
@@ -243,7 +243,7 @@ impl Walled {
     /// Which of all pools of this address it is; none if the module has nothing of it.
     pub(crate) fn number_of(&self, pool: u64) -> Option<u64> {
         let state = lock(&self.state);
-        state.ledgers.get(&pool).map(|ledger| ledger.number)
+        state.ledgers.get(pool).map(|ledger| ledger.number)
     }
 
     /// The block or chunk of a pool that has an address: of which pool, where, and how large.
@@ -255,7 +255,7 @@ impl Walled {
             let large = large.map(|(start, bytes)| (start, bytes.saturating_sub(GAP)));
             let mut all = chunks.chain(large);
             let found = all.find(|(start, bytes)| at.wrapping_sub(*start) < *bytes);
-            found.map(|(start, bytes)| (*pool, start, bytes))
+            found.map(|(start, bytes)| (pool, start, bytes))
         })
     }
 
@@ -278,7 +278,7 @@ impl Walled {
             let mut state = lock(&self.state);
             self.open(&mut state, pool, is_bound);
             let granted = self.grant(at, bytes)?;
-            let ledger = state.ledgers.entry(pool).or_default();
+            let ledger = state.ledgers.get_or_insert_with(pool, Box::default);
             ledger.lend(self, pool, granted);
             Ok(())
         })
@@ -292,7 +292,7 @@ impl Walled {
         of: (u64, u64, u64),
     ) -> Answer<()> {
         self.with(frame, pool, |state| {
-            let ledger = state.ledgers.entry(pool).or_default();
+            let ledger = state.ledgers.get_or_insert_with(pool, Box::default);
             if ledger.registered == CLEANUPS {
                 return Err(format!("{CLEANUPS} cleanups were registered in this pool"));
             }
@@ -305,7 +305,7 @@ impl Walled {
     /// The newest function of these that the pool was to run, as our node; the pool has it no more.
     pub(crate) fn take_cleanup(&'static self, pool: u64, data: u64, function: u64) -> Option<u64> {
         let mut state = lock(&self.state);
-        let all = &mut state.ledgers.get_mut(&pool)?.cleanups;
+        let all = &mut state.ledgers.get_mut(pool)?.cleanups;
         let is_it = |one: &(u64, u64, u64)| (one.0, one.1) == (data, function);
         let at = all.iter().rposition(is_it)?;
         Some(all.remove(at).2)
@@ -315,14 +315,14 @@ impl Walled {
     pub(crate) fn note_stopped(&'static self, r: u64, pool: u64) {
         let mut state = lock(&self.state);
         self.open(&mut state, pool, pools::is_bound(pool));
-        let ledger = state.ledgers.entry(pool).or_default();
+        let ledger = state.ledgers.get_or_insert_with(pool, Box::default);
         ledger.stopped.push(r);
         self.deeds.add(deeds::STOPPED);
     }
 
     pub(crate) fn was_stopped(&self, r: u64, pool: u64) -> bool {
         let state = lock(&self.state);
-        let ledger = state.ledgers.get(&pool);
+        let ledger = state.ledgers.get(pool);
         ledger.is_some_and(|ledger| ledger.stopped.contains(&r))
     }
 
@@ -331,14 +331,14 @@ impl Walled {
         // As in `with`, where there is nothing to do.
         let is_known = {
             let state = lock(&self.state);
-            let ledger = state.ledgers.get(&pool);
+            let ledger = state.ledgers.get(pool);
             ledger.is_some_and(|ledger| ledger.is_bound)
         };
         if is_known && frame.is_given(pool) {
             return Ok(());
         }
         let is_bound = self.with(frame, pool, |state| {
-            let ledger = state.ledgers.get(&pool);
+            let ledger = state.ledgers.get(pool);
             Ok(ledger.is_some_and(|ledger| ledger.is_bound))
         })?;
         match is_bound {
@@ -353,7 +353,7 @@ impl Walled {
         rings::destroy_all(left);
         self.forget_words(pool);
         let mut state = lock(&self.state);
-        let Some(mut ledger) = state.ledgers.remove(&pool) else {
+        let Some(mut ledger) = state.ledgers.remove(pool) else {
             return;
         };
         state.bytes -= ledger.bytes;
@@ -411,7 +411,7 @@ impl Walled {
                 bytes: used,
                 ..
             } = state;
-            let ledger = ledgers.entry(pool).or_default();
+            let ledger = ledgers.get_or_insert_with(pool, Box::default);
             if bytes <= ledger.end - ledger.next {
                 ledger.next += bytes;
                 return Ok(ledger.next - bytes);
@@ -446,7 +446,7 @@ impl Walled {
     #[inline]
     fn take_known(&self, pool: u64, bytes: u64) -> Option<u64> {
         let mut state = lock(&self.state);
-        let ledger = state.ledgers.get_mut(&pool)?;
+        let ledger = state.ledgers.get_mut(pool)?;
         let bytes = bytes.max(1).checked_next_multiple_of(8)?;
         let at = ledger.next;
         let has_room = bytes <= ledger.end - at;
@@ -470,8 +470,7 @@ impl Walled {
             let granted = self.grant(at, bytes)?;
             state
                 .ledgers
-                .entry(pool)
-                .or_default()
+                .get_or_insert_with(pool, Box::default)
                 .lend(self, pool, granted);
             Ok(())
         })
@@ -486,7 +485,7 @@ impl Walled {
         let mut state = lock(&self.state);
         self.open(&mut state, pool, pools::is_bound(pool));
         let granted = grant()?;
-        let ledger = state.ledgers.entry(pool).or_default();
+        let ledger = state.ledgers.get_or_insert_with(pool, Box::default);
         ledger.lend(self, pool, granted);
         Ok(())
     }
@@ -500,7 +499,7 @@ impl Walled {
     ) -> Answer<()> {
         self.with(frame, pool, |state| {
             let granted = grant()?;
-            let ledger = state.ledgers.entry(pool).or_default();
+            let ledger = state.ledgers.get_or_insert_with(pool, Box::default);
             ledger.lend(self, pool, granted);
             Ok(())
         })

@@ -111,7 +111,7 @@ impl Walled {
                 // SAFETY: the module may use the pool, so it lives, and this thread has its turn.
                 unsafe { self.watch(object, kind, home) };
             }
-            if let Some(ledger) = state.ledgers.get_mut(&home) {
+            if let Some(ledger) = state.ledgers.get_mut(home) {
                 ledger.objects.push(object);
             }
             Ok(())
@@ -236,7 +236,7 @@ impl Walled {
         }
         let is_bound = state
             .ledgers
-            .get(&home)
+            .get(home)
             .is_some_and(|ledger| ledger.is_bound);
         // Nothing is held, and nobody is waited for: it is there now.
         if is_given && is_bound {
@@ -285,7 +285,7 @@ impl Walled {
         let is_here = || {
             let state = lock(&self.state);
             let known = state.objects.get(&object);
-            let ledger = state.ledgers.get(&home);
+            let ledger = state.ledgers.get(home);
             known.map(|known| (*known, ledger.is_some_and(|ledger| ledger.is_bound)))
         };
         let Some((known, is_bound)) = is_here() else {
