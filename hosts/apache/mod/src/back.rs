@@ -243,6 +243,18 @@ fn is_timed(walled: &Walled) -> bool {
     walled.calls.count().is_multiple_of(TIMED)
 }
 
+/// What a call answers, or 0 if it has ended: why is noted.
+#[inline(always)]
+fn noted(answer: Answer<u64>, why: &mut Option<String>) -> u64 {
+    match answer {
+        Ok(result) => result,
+        Err(error) => {
+            *why = Some(error);
+            0
+        }
+    }
+}
+
 /// With nothing behind the sixth.
 #[inline]
 fn all(&[a, b, c, d, e, f]: &[u64; FEW_MOST]) -> [u64; WIDE] {
@@ -303,37 +315,50 @@ impl Slot {
         if is_timed(walled) {
             return self.call_closely(&all(arguments), Some(true));
         }
+        let now = frame::place();
+        let mut frame = Frame::new(walled, now);
+        self.fill(arguments, &mut frame.roots);
+        // SAFETY: the frame stays where it is, and is ended below.
+        unsafe { frame.begin(now) };
         let mut why = None;
-        let fill = |roots: &mut Roots| self.fill(arguments, roots);
-        let result = Frame::enter(walled, fill, |frame| {
-            let is_touched = walled.deeds.has(deeds::WROTE);
-            if !self.is_plain {
-                return self.filter(frame, arguments).unwrap_or_else(|error| {
-                    why = Some(error);
-                    0
-                });
-            }
-            if is_touched && let Err(error) = self.touched(frame) {
-                why = Some(error);
-                return 0;
-            }
+        let result = if self.is_plain && !walled.deeds.has(deeds::WROTE) {
             let result = self.invoke_few(arguments);
-            if self.is_quiet() {
-                return result;
+            match self.is_quiet() {
+                true => result,
+                false => noted(self.behind(&frame, result), &mut why),
             }
-            self.behind(frame, result).unwrap_or_else(|error| {
-                why = Some(error);
-                0
-            })
-        });
+        } else {
+            noted(self.with_care(&frame, arguments), &mut why)
+        };
+        // SAFETY: it has begun above, in this thread.
+        unsafe { frame.end(now) };
         match why {
             None => result,
-            Some(why) => self.ended(&all(arguments), &why),
+            Some(why) => self.ended_for(arguments, why),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ended_for(&self, arguments: &[u64; FEW_MOST], why: String) -> u64 {
+        self.ended(&all(arguments), &why)
+    }
+
+    /// A call of a filter, or of a module that has written fields.
+    #[inline(never)]
+    fn with_care(&self, frame: &Frame, arguments: &[u64; FEW_MOST]) -> Answer<u64> {
+        if self.is_filter {
+            return self.filter(frame, arguments);
+        }
+        self.touched(frame)?;
+        let result = self.invoke_few(arguments);
+        match self.is_quiet() {
+            true => Ok(result),
+            false => self.behind(frame, result),
         }
     }
 
     /// Grants what the module has written of late of what the call was given.
-    #[inline(never)]
     fn touched(&self, frame: &Frame) -> Answer<()> {
         let touched = caught(|| {
             let mut given = frame.given();
@@ -346,7 +371,6 @@ impl Slot {
     }
 
     /// A filter's function. The second argument is its brigade, of which the module gets a copy, as in `seen_to`.
-    #[inline(never)]
     fn filter(&self, frame: &Frame, arguments: &[u64; FEW_MOST]) -> Answer<u64> {
         let result = caught(|| self.filtered(frame, *arguments));
         // A call that leaves nothing to see to.

@@ -254,7 +254,14 @@ pub(crate) fn bytes(from: u64, to: &mut [u8]) -> Answer<()> {
     }
 }
 
-fn no_string(from: u64) -> String {
+/// The same for the call's module.
+#[inline]
+pub(crate) fn bytes_for(frame: &Frame, from: u64, to: &mut [u8]) -> Answer<()> {
+    // SAFETY: there is room.
+    unsafe { into(frame, from, to.as_mut_ptr(), to.len()) }
+}
+
+pub(crate) fn no_string(from: u64) -> String {
     format!("{from:#x} is no string")
 }
 

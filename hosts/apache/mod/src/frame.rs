@@ -106,6 +106,8 @@ pub(crate) struct Frame {
     kept: Cell<usize>,
     /// Whether the function of the host that the module calls now only computes.
     computes: Cell<bool>,
+    /// Whether the call that it was made in keeps something.
+    is_inside: bool,
 }
 
 thread_local! {
@@ -114,26 +116,46 @@ thread_local! {
 
 /// The newest call of this thread.
 pub(crate) fn now<'a>() -> Option<&'a Frame> {
-    // SAFETY: `Frame::enter` sets it to a frame on this thread's stack, and takes it back before that goes.
+    // SAFETY: `Frame::begin` sets it to a frame on this thread's stack, and takes it back before that goes.
     unsafe { NOW.get().as_ref() }
+}
+
+/// Where this thread has its newest call. It is looked up once for a call: that is a call itself, in a library.
+#[inline(always)]
+pub(crate) fn place<'a>() -> &'a Cell<*const Frame> {
+    let now = NOW.with(std::ptr::from_ref);
+    // SAFETY: it is there until the thread ends, and a reference to it goes to no other thread.
+    unsafe { &*now }
 }
 
 /// So many requests of a chain are looked at: subrequests and redirects nest ten deep by default.
 const CHAIN: usize = 32;
 
 impl Frame {
-    #[inline(always)]
     pub(crate) fn enter<R>(
         walled: &'static Walled,
         fill: impl FnOnce(&mut Roots),
         call: impl FnOnce(&Frame) -> R,
     ) -> R {
-        // The thread's own place is looked up once: that is a call in a library.
-        let now = NOW.with(std::ptr::from_ref);
-        // SAFETY: the thread's own place is there until the thread ends, and this runs in the thread.
-        let now = unsafe { &*now };
+        let now = place();
+        let mut frame = Frame::new(walled, now);
+        fill(&mut frame.roots);
+        // SAFETY: the frame stays where it is, and the call is over before it goes.
+        unsafe {
+            frame.begin(now);
+            let result = call(&frame);
+            frame.end(now);
+            result
+        }
+    }
+
+    /// A call that has not begun, and was given nothing yet.
+    #[inline(always)]
+    pub(crate) fn new(walled: &'static Walled, now: &Cell<*const Frame>) -> Frame {
         let before = now.get();
-        let mut frame = Frame {
+        // SAFETY: a frame's caller lives longer.
+        let outer = unsafe { before.as_ref() };
+        Frame {
             walled,
             roots: Roots {
                 count: 0,
@@ -143,22 +165,33 @@ impl Frame {
             held: RefCell::new(Few::new()),
             kept: Cell::new(0),
             computes: Cell::new(false),
-        };
-        fill(&mut frame.roots);
-        now.set(&raw const frame);
-        // SAFETY: a frame's caller lives longer.
-        let outer = unsafe { before.as_ref() };
-        let is_inside = outer.is_some_and(|outer| outer.kept() != 0);
-        if is_inside {
+            is_inside: outer.is_some_and(|outer| outer.kept() != 0),
+        }
+    }
+
+    /// It is this thread's newest call from now on.
+    ///
+    /// # Safety
+    /// The place is this thread's, the frame was made for it, is not moved, and [`Frame::end`] follows before it goes.
+    #[inline(always)]
+    pub(crate) unsafe fn begin(&self, now: &Cell<*const Frame>) {
+        now.set(std::ptr::from_ref(self));
+        if self.is_inside {
             turns::enter();
         }
-        let result = call(&frame);
-        if is_inside {
+    }
+
+    /// It is over.
+    ///
+    /// # Safety
+    /// The place is this thread's, and this frame is in it.
+    #[inline(always)]
+    pub(crate) unsafe fn end(&self, now: &Cell<*const Frame>) {
+        if self.is_inside {
             turns::leave();
         }
-        frame.let_go(0);
-        now.set(before);
-        result
+        self.let_go(0);
+        now.set(self.before);
     }
 
     /// What this very call was given.

@@ -110,8 +110,14 @@ impl List {
         let (mut saved, mut stacked) = (Box::new([0; SAVED]), Box::new([0; STACKED]));
         walled.must_read(area, SAVED as u64)?;
         copied::bytes(area, &mut saved[..])?;
+        // Nearly always these words are on the module's stack, which it may write. So it is known how many there are, and none behind
+        // the stack's end is read, where a fault would tell.
+        let most = match walled.writable(overflow, 8 * STACKED as u64) / 8 {
+            0 => STACKED,
+            most => most as usize,
+        };
         let mut count = 0;
-        for word in stacked.iter_mut() {
+        for word in stacked.iter_mut().take(most) {
             let (place, mut bytes) = (overflow.wrapping_add(8 * count as u64), [0; 8]);
             if walled.must_read(place, 8).is_err() || copied::bytes(place, &mut bytes).is_err() {
                 break;

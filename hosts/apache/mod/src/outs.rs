@@ -83,7 +83,7 @@ impl Outs {
             frame.walled.must_write(value, bytes)?;
             let word = self.place(at, value, bytes)?;
             if !is_object {
-                self.fill(word, value, bytes)?;
+                self.fill(frame, word, value, bytes)?;
             }
             arguments[at] = self.at(word) as u64;
         }
@@ -115,7 +115,7 @@ impl Outs {
     }
 
     /// What the module has there: the function may read it, or write a part of it.
-    fn fill(&mut self, word: usize, from: u64, bytes: u64) -> Answer<()> {
+    fn fill(&mut self, frame: &Frame, word: usize, from: u64, bytes: u64) -> Answer<()> {
         if let Some(place) = self.all_mut().last_mut() {
             place.is_given = true;
         }
@@ -124,7 +124,7 @@ impl Outs {
         // SAFETY: a cell is its word, and so many bytes of words were taken for the place and written. Nobody else has their
         // address yet.
         let own = unsafe { std::slice::from_raw_parts_mut(own, bytes as usize) };
-        copied::bytes(from, own)
+        copied::bytes_for(frame, from, own)
     }
 
     fn all(&self) -> &[Place] {

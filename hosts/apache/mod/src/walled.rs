@@ -195,6 +195,12 @@ impl Walled {
         bytes == 0 || self.view().allows(at, bytes, Access::WRITE)
     }
 
+    /// How many of so many bytes it may write, up to the first that it may not.
+    pub(crate) fn writable(&self, at: u64, most: u64) -> u64 {
+        self.view().allowed(at, most, Access::WRITE)
+    }
+
+    #[inline]
     pub(crate) fn must_write(&'static self, at: u64, bytes: u64) -> Answer<()> {
         // Rights to a segment end in front of its memory, so they are looked at when it is held.
         self.hold_segment(at, bytes)?;
@@ -239,7 +245,7 @@ impl Walled {
     pub(crate) fn length(&'static self, at: u64, most: u64) -> Answer<usize> {
         self.hold_segment(at, 1)?;
         let length = match most {
-            u64::MAX => copied::length(at)?,
+            u64::MAX => copied::bare_length(at).ok_or_else(|| copied::no_string(at))?,
             most => copied::length_within(at, most)?,
         };
         // Its end, too, if it was looked at.
