@@ -40,8 +40,14 @@ extern "C" fn imported(place: usize, few: &[u64; 6]) -> u64 {
             }
             None => {
                 let [a, b, c, d, e, f] = *few;
-                let mut arguments = [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0];
-                mediated(frame, place, &mut arguments)
+                let arguments = &mut [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0];
+                if row.is_nearly_simple
+                    && let Way::Mediated(params, answer) = &row.way
+                {
+                    begin(frame, row)?;
+                    return with_answer(frame, (row, params, *answer), real(row), arguments);
+                }
+                mediated(frame, place, arguments)
             }
         }
     })
@@ -310,6 +316,19 @@ fn look(
     Ok(value)
 }
 
+/// Whether [`look`] would find an argument to be as it should, and would pass it on as it is, as far as that is seen at once: it is of
+/// the request that the call was given.
+#[inline(always)]
+fn is_near(frame: &Frame, param: &Param, value: u64) -> bool {
+    match *param {
+        Param::Object {
+            kind: Kind::Table, ..
+        } => frame.has_near_table(value),
+        Param::Request { .. } => value != 0 && value == frame.first_request(),
+        _ => false,
+    }
+}
+
 /// Calls a function of the host that gets objects alone, as most do.
 fn simple(
     frame: &Frame,
@@ -319,12 +338,52 @@ fn simple(
 ) -> Answer<u64> {
     let texts = &mut Texts::new();
     for (at, param) in params {
-        arguments[*at] = look(frame, name, *at, param, &arguments[..], None, texts)?;
+        if !is_near(frame, param, arguments[*at]) {
+            arguments[*at] = look(frame, name, *at, param, &arguments[..], None, texts)?;
+        }
     }
     // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
     let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
     let [a, b, c, d, e, f] = *arguments;
     Ok(texts.theirs(call(a, b, c, d, e, f)))
+}
+
+/// The same of one that writes a few words besides, or whose result is looked at. It is what [`looked_at`] does for such parameters
+/// (`Param::is_nearly_simple`), in the same order: places of ours, then all else, the call, and what the module gets.
+fn with_answer(
+    frame: &Frame,
+    (row, params, answer): (&Row, &[Param], Result_),
+    real: usize,
+    arguments: &mut [u64; WIDE],
+) -> Answer<u64> {
+    let (name, outs, texts) = (row.name, &mut Outs::new(), &mut Texts::new());
+    if row.needs.outs {
+        let taken = outs.take_over(frame, params, arguments);
+        taken.map_err(|what| with_name(name, &what))?;
+    }
+    for (at, param) in params.iter().enumerate().take(WIDE) {
+        match *param {
+            Param::Any => {}
+            Param::Out { null: false, .. } if arguments[at] == 0 => {
+                return lacks(name, at, 0, "place to write to");
+            }
+            Param::Out { .. } => {}
+            _ if is_near(frame, param, arguments[at]) => {}
+            _ => arguments[at] = look(frame, name, at, param, &arguments[..], None, texts)?,
+        }
+    }
+    // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
+    let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
+    let [a, b, c, d, e, f, ..] = *arguments;
+    let mut result = call(a, b, c, d, e, f);
+    if row.needs.outs {
+        result = outs.answer(result);
+        if !texts.is_empty() {
+            outs.show(|word| texts.theirs(word));
+        }
+        outs.give_back(frame)?;
+    }
+    answered(frame, (name, params, answer), texts.theirs(result), arguments)
 }
 
 /// Memory that the host reads in its place is there, and the module may read it.
@@ -730,11 +789,6 @@ fn looked_at(
         Result_::Bytes(count) if result != 0 && walled.reads => {
             crate::reading::copy(frame, 0, result, outs.word(count).unwrap_or(0))
         }
-        Result_::Plain
-        | Result_::Null
-        | Result_::Declined
-        | Result_::Copied(_)
-        | Result_::Bytes(_) => Ok(result),
         Result_::Object(Kind::Bucket) => {
             if name == "apr_brigade_insert_file" && result != 0 {
                 // SAFETY: they are the core's own brigade and buckets of files.
@@ -744,6 +798,39 @@ fn looked_at(
             passing.made_of(result, with.map_err(|what| with_name(name, &what))?)
         }
         Result_::Object(Kind::Brigade) => passing.made_brigade(result),
+        Result_::Request => {
+            if result != 0 {
+                // SAFETY: the core has made it.
+                let pool = unsafe { read(result + layout::R_POOL) };
+                // The module uses the pool, and ends it with the request alone (`pools.rs`).
+                crate::pools::add_part(walled, pool);
+                walled.know(frame, None, pool, Kind::OfRequest)?;
+                walled.know(frame, Some(pool), result, Kind::Request)?;
+                crate::reading::made(frame, result);
+                walled.touch(frame, Root::Request(result))?;
+            }
+            Ok(result)
+        }
+        _ => answered(frame, (name, params, answer), result, arguments),
+    }
+}
+
+/// What the module gets for a result that is no bucket, brigade or request.
+fn answered(
+    frame: &Frame,
+    (name, params, answer): (&str, &[Param], Result_),
+    result: u64,
+    arguments: &[u64; WIDE],
+) -> Answer<u64> {
+    let walled = frame.walled;
+    let pool = || pool_of(params, arguments);
+    match answer {
+        Result_::Plain
+        | Result_::Null
+        | Result_::Declined
+        | Result_::Copied(_)
+        | Result_::Bytes(_)
+        | Result_::Request => Ok(result),
         Result_::Object(kind) => {
             let home = home_of_made(frame, params, arguments);
             let home = home.map_err(|what| with_name(name, &what))?;
@@ -756,19 +843,6 @@ fn looked_at(
                 kind == Kind::Filter && result != 0 && unsafe { filters::is_own(walled, result) };
             if is_own {
                 walled.touch(frame, Root::Filter(result))?;
-            }
-            Ok(result)
-        }
-        Result_::Request => {
-            if result != 0 {
-                // SAFETY: the core has made it.
-                let pool = unsafe { read(result + layout::R_POOL) };
-                // The module uses the pool, and ends it with the request alone (`pools.rs`).
-                crate::pools::add_part(walled, pool);
-                walled.know(frame, None, pool, Kind::OfRequest)?;
-                walled.know(frame, Some(pool), result, Kind::Request)?;
-                crate::reading::made(frame, result);
-                walled.touch(frame, Root::Request(result))?;
             }
             Ok(result)
         }

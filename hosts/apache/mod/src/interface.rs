@@ -172,6 +172,20 @@ impl Param {
         }
     }
 
+    /// Whether nothing has to be done for it but a look at it alone, a copy of a string until the call returns, or a small place of ours
+    /// that the host writes (`crate::call::with_answer`).
+    fn is_nearly_simple(&self) -> bool {
+        let is_small_out = self.out().is_some_and(|(_, is_object)| !is_object);
+        let is_by_place = matches!(
+            self,
+            Param::Read {
+                what: Extent::At(_),
+                ..
+            }
+        );
+        is_small_out || self.is_simple() && !is_by_place
+    }
+
     /// How many bytes the host writes for it to a small place of ours, and whether that is an object.
     pub(crate) fn out(&self) -> Option<(u64, bool)> {
         match *self {
@@ -243,6 +257,17 @@ impl Answer {
     pub(crate) fn is_ring(&self) -> bool {
         matches!(self, Answer::Object(Kind::Brigade | Kind::Bucket))
     }
+
+    /// Whether it follows from the result, and from what the arguments live in (`crate::call::answered`).
+    fn is_simple(self) -> bool {
+        match self {
+            Answer::Object(kind) => {
+                !self.is_ring() && !matches!(kind, Kind::Allocator | Kind::Filter)
+            }
+            Answer::Plain | Answer::Null | Answer::Text | Answer::Shown => true,
+            Answer::Request | Answer::Bytes(_) | Answer::Copied(_) | Answer::Declined => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -284,6 +309,8 @@ pub(crate) struct Row {
     pub(crate) way: Way,
     /// Parameters that are looked at, with their places, if all arguments are objects alone, and nothing is written or given.
     pub(crate) simple: Option<Vec<(usize, Param)>>,
+    /// Whether the same may be said, but that small places are written, or the result is looked at.
+    pub(crate) is_nearly_simple: bool,
     pub(crate) needs: Needs,
     /// The function that copies what this one would put into a table as it is: others read what a module puts there.
     pub(crate) copies: Option<&'static str>,
@@ -761,23 +788,28 @@ pub(crate) fn table() -> &'static Table {
             };
             table.by_name.entry(name).or_insert(table.rows.len());
             let way = way(words);
-            let (simple, needs) = match &way {
+            let (simple, is_nearly_simple, needs) = match &way {
                 Way::Mediated(params, answer) => {
-                    let all = params.len() <= 6 && params.iter().all(Param::is_simple);
+                    let is_few = params.len() <= 6;
+                    let all = is_few && params.iter().all(Param::is_simple);
+                    let is_nearly_simple = is_few
+                        && answer.is_simple()
+                        && params.iter().all(Param::is_nearly_simple);
                     let looked_at = || {
                         let params = params.iter().copied().enumerate();
                         params.filter(|(_, param)| *param != Param::Any).collect()
                     };
                     let simple = (all && *answer == Answer::Plain).then(looked_at);
-                    (simple, Needs::of(params, *answer))
+                    (simple, is_nearly_simple, Needs::of(params, *answer))
                 }
-                _ => (None, Needs::of(&[], Answer::Plain)),
+                _ => (None, false, Needs::of(&[], Answer::Plain)),
             };
             table.rows.push(Row {
                 name,
                 group,
                 way,
                 simple,
+                is_nearly_simple,
                 needs,
                 copies: crate::reading::copies(name),
                 real: AtomicUsize::new(0),
