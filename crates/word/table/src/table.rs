@@ -80,10 +80,23 @@ pub struct Table {
     /// Words that nobody is ever granted.
     closed: Vec<Range>,
     /// The latest change of words to a holding with a higher number, and to one with a lower number: where grants come and
-    /// go, these are the grant and its revocation.
-    latest: [Option<Known>; 2],
+    /// go, these are the grant and its revocation. Several domains may take turns, so each has a place, which it shares with
+    /// those of the same number modulo [`TURNS`].
+    latest: [[Option<Known>; 2]; TURNS],
     /// The latest words that have changed places ([`Mechanism::shift`]).
     shifted: Option<Shifted>,
+}
+
+/// So many domains' latest changes are remembered.
+const TURNS: usize = 16;
+
+/// The place of a domain's latest changes.
+#[inline(always)]
+fn turn(changed: Option<Subject>) -> Option<usize> {
+    match changed {
+        Some(Subject::Domain(domain)) => Some(domain.get() as usize % TURNS),
+        _ => None,
+    }
 }
 
 /// What a change of words has come to. It comes to the same as long as no number changes.
@@ -131,7 +144,7 @@ impl Table {
             is_collecting: false,
             written: (0, 0),
             closed: Vec::new(),
-            latest: [None; 2],
+            latest: [[None; 2]; TURNS],
             shifted: None,
         })
     }
@@ -321,7 +334,8 @@ impl Table {
         after: HoldingNumber,
         changed: Option<Subject>,
     ) -> bool {
-        let Some(known) = self.latest[usize::from(after.number < before.number)] else {
+        let way = usize::from(after.number < before.number);
+        let Some(known) = turn(changed).and_then(|turn| self.latest[turn][way]) else {
             return false;
         };
         let is_it = known.is(self.numbers.changes(), before, after, changed);
@@ -392,8 +406,9 @@ impl Table {
         self.hold(to, off, on, holders.1);
         let changes = self.numbers.changes();
         let known = |before: HoldingNumber, after: HoldingNumber| {
-            self.latest[usize::from(after.number < before.number)]
-                .filter(|known| known.is(changes, before, after, changed))
+            let way = usize::from(after.number < before.number);
+            let latest = self.latest[turn(changed)?][way];
+            latest.filter(|known| known.is(changes, before, after, changed))
         };
         self.shifted = known(on, off)
             .zip(known(off, on))
@@ -514,7 +529,8 @@ impl Mechanism for Table {
             self.numbers.leave(before);
             self.write(range, number);
             if let Some(Subject::Domain(domain)) = holders.changed() {
-                self.latest[usize::from(after.number < before.number)] = Some(Known {
+                let turn = domain.get() as usize % TURNS;
+                self.latest[turn][usize::from(after.number < before.number)] = Some(Known {
                     before,
                     after,
                     domain,
