@@ -264,7 +264,7 @@ fn reports_have_lines(module: &Path) {
         Some("allow = [\"say\"]"),
         "{report}"
     );
-    assert!(report.to_string().contains(&found), "{report}");
+    assert!(report.to_string().contains(&*found), "{report}");
 }
 
 /// A refused access by type and member, with a line of policy that allows it.

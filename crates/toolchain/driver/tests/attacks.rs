@@ -170,7 +170,7 @@ fn right(report: &Report, kind: FaultKind, object: &str, attack: &Attack) -> Res
         (FaultKind::Access, _) => report.address.is_some(),
         _ => true,
     };
-    let export = attack.function == report.export;
+    let export = report.export == attack.function;
     match report.kind == kind && report.object.contains(object) && place && export {
         true => Ok(()),
         false => Err(format!("another reason: {report}")),

@@ -149,7 +149,7 @@ fn refusal(domain: &Domain) -> String {
     assert_eq!(reports.len(), 1, "{reports:?}");
     let report = reports.remove(0);
     assert_eq!(report.kind, FaultKind::Policy, "{report}");
-    report.object
+    report.object.into()
 }
 
 /// What must not be done with a block that is lent.

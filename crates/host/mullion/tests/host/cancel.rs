@@ -58,7 +58,7 @@ fn assert_cancelled<R: std::fmt::Debug>(result: Result<R, Error>) -> Option<Stri
             fault: Some(fault), ..
         }) => {
             assert_eq!(*fault.cause(), Cause::Cancelled);
-            fault.symbol()
+            fault.symbol().map(String::from)
         }
         other => panic!("not cancelled in the domain: {other:?}"),
     }

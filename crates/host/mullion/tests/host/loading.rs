@@ -246,7 +246,7 @@ fn debug_information_is_read_only_if_the_host_wants_it() {
         let place = fault.location().unwrap();
         (wrong, place.line.is_some(), place.function)
     };
-    let name = Some("scribble".to_owned());
+    let name = Some("scribble".into());
     assert_eq!(read(true), (true, true, name.clone()));
     assert_eq!(read(false), (false, false, name));
 }
