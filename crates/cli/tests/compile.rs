@@ -294,6 +294,48 @@ fn files_of_others_are_not_read_into_a_program() {
     );
 }
 
+/// The step that reads a program opens no file of others. What is said of one that is there is said of one that is not.
+#[test]
+fn a_file_of_others_is_as_one_that_is_not_there() {
+    let office = office();
+    fs::create_dir(office.at("own")).expect("room");
+    fs::write(office.at("secret.h"), "int secret;\n").expect("room");
+    let module_type = examples().join("types/staff.toml").display().to_string();
+    let said = |text: String| {
+        fs::write(office.at("own/x.c"), text).expect("room");
+        let words = ["compile", "--check", "--type", &module_type, "own/x.c"];
+        let output = office.run(&words, None);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    let there = office.at("secret.h").display().to_string();
+    let none = office.at("nothing.h").display().to_string();
+    let include = |name: &str| {
+        said(format!(
+            "#include \"{name}\"\nint main(void) {{ return 0; }}\n"
+        ))
+    };
+    let [there, none] = [&there, &none].map(|name| {
+        let (code, said) = include(name);
+        assert!(said.contains("error[includes]"), "{said}");
+        (code, said.replace(name, "NAME"))
+    });
+    assert_eq!(there, none);
+    // The compiler cannot open it.
+    let (_, denied) = said(
+        "#if __has_include(\"/etc/passwd\")\n#error it is there\n#endif\nint main(void) { return 0; }\n"
+            .to_owned(),
+    );
+    assert!(
+        denied.contains("has no Landlock") || !denied.contains("it is there"),
+        "{denied}"
+    );
+    // Of its own it learns.
+    let (code, said) = include("nothing.h");
+    assert_eq!(code, Some(1));
+    assert!(said.contains("nothing.h: No such file"), "{said}");
+}
+
 /// gcc quotes lines that it does not like, of any file.
 #[test]
 fn what_the_preprocessor_refuses_has_no_line_of_another_file() {

@@ -1,5 +1,7 @@
 //! A process that closes itself: it gives its powers up, and Linux ends it for any call that its table does not have.
 //!
+//! A compiler that reads what a stranger has written keeps its calls, and gives up files and sockets alone (`files.rs`).
+//!
 //! Two kinds of processes do so: a domain of hardware isolated processes ([`DOMAIN_CALLS`]), and the process of one
 //! program or module ([`PROGRAM_CALLS`]).
 //!
@@ -12,11 +14,13 @@
 
 pub use call::{Call, When};
 pub use domain::DOMAIN_CALLS;
+pub use files::{drop_sockets, keep_files};
 pub use powers::{drop_capabilities, drop_files};
 pub use program::PROGRAM_CALLS;
 
 mod call;
 mod domain;
+mod files;
 mod powers;
 mod program;
 #[cfg(test)]

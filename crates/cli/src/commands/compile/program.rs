@@ -7,7 +7,7 @@ use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal};
 use mullion_trust::Sha256Digest;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 /// How judged text is compiled: as C reads without what it leaves undefined, and nothing left over on the stack.
@@ -76,19 +76,16 @@ impl Program<'_> {
     fn prepare(&self) -> anyhow::Result<()> {
         let empty = self.scratch.join("empty.c");
         std::fs::write(&empty, "int main(void) { return 0; }\n")?;
-        let mut cc = Command::new(std::env::current_exe()?);
-        cc.args(["cc", "-c"])
-            .arg(format!("--mullion-protection={}", self.protection));
-        let done = cc
-            .arg(&empty)
-            .arg("-o")
-            .arg(self.scratch.join("empty.o"))
-            .status()?;
-        match done.success() {
-            true => Ok(()),
-            false => bail!(
-                "the compiler does not compile an empty program; see mullion cc --mullion-help"
+        let mut words: Vec<OsString> = vec!["cc".into(), "-c".into()];
+        words.push(format!("--mullion-protection={}", self.protection).into());
+        words.extend([empty.into(), "-o".into()]);
+        words.push(self.scratch.join("empty.o").into());
+        match step::prepare(self.scratch, &words)? {
+            Outcome::Done => Ok(()),
+            Outcome::Failed(said) => bail!(
+                "the compiler does not compile an empty program; see mullion cc --mullion-help: {said}"
             ),
+            Outcome::Lost(refusal) => bail!("an empty program: {}", refusal.construct),
         }
     }
 
@@ -101,7 +98,8 @@ impl Program<'_> {
                 words.push("-dM".into());
             }
             words.extend([path.into(), "-o".into(), to.into()]);
-            match step::run(self.scratch, &words)? {
+            let beside = path.parent().unwrap_or(path).to_owned();
+            match step::run(self.scratch, &[beside], &words)? {
                 Outcome::Done => {}
                 Outcome::Failed(said) => bail!("the environment {}: {said}", path.display()),
                 Outcome::Lost(refusal) => {
@@ -175,16 +173,22 @@ impl Program<'_> {
             rules.clone().into(),
         ]);
         words.extend([name.into(), "-o".into(), out.clone().into()]);
-        match step::run(self.scratch, &words)? {
+        match step::run(self.scratch, roots, &words)? {
             Outcome::Done => {}
             Outcome::Lost(refusal) => return Ok(Err(refusal)),
             Outcome::Failed(said) => {
                 let mut refusal =
                     SourceRefusal::nowhere(Rule::Syntax, "a program that the preprocessor refuses");
+                // Whether there is a file of others is nobody's business.
+                let said = said.replace(": Permission denied", ": No such file or directory");
                 // Its words quote files that it has read. Of a file of others no line is for the author.
                 let (opened, said) = opened(&said);
                 if let Some(path) = opened.iter().find(|path| !is_own(path, roots)) {
                     let construct = format!("`{}`", path.display());
+                    return Ok(Err(SourceRefusal::nowhere(Rule::Includes, construct)));
+                }
+                if let Some(path) = said.iter().find_map(|line| wanted(line, roots)) {
+                    let construct = format!("`{path}`");
                     return Ok(Err(SourceRefusal::nowhere(Rule::Includes, construct)));
                 }
                 refusal.note = Some(said.into_iter().take(8).collect::<Vec<_>>().join(" | "));
@@ -240,6 +244,7 @@ impl Program<'_> {
         std::fs::write(&from, serde_json::to_vec(&told)?)?;
         match step::run(
             self.scratch,
+            &[told.path],
             &["judge".into(), from.into(), to.clone().into()],
         )? {
             Outcome::Done => Ok(serde_json::from_slice(&std::fs::read(&to)?)?),
@@ -270,7 +275,7 @@ impl Program<'_> {
             words.push(keep);
         }
         words.extend([whole.into(), "-o".into(), object.into()]);
-        match step::run(self.scratch, &words)? {
+        match step::run(self.scratch, &[], &words)? {
             Outcome::Done => {}
             Outcome::Lost(refusal) => return Ok(Err(refusal)),
             Outcome::Failed(said) => {
@@ -307,7 +312,7 @@ impl Program<'_> {
             "-o".into(),
             image.clone().into(),
         ]);
-        match step::run(self.scratch, &words)? {
+        match step::run(self.scratch, &[], &words)? {
             Outcome::Done => Ok(std::fs::read(&image)?),
             Outcome::Failed(said) => bail!("linking: {said}"),
             Outcome::Lost(refusal) => bail!("linking: {}", refusal.construct),
@@ -401,6 +406,18 @@ fn opened(said: &str) -> (Vec<PathBuf>, Vec<&str>) {
         }
     }
     (opened, others)
+}
+
+/// A file outside of these directories that gcc says it cannot open.
+fn wanted<'a>(line: &'a str, roots: &[PathBuf]) -> Option<&'a str> {
+    let (_, said) = line.split_once("fatal error: ")?;
+    let (path, _) = said.rsplit_once(": ")?;
+    let rises = Path::new(path)
+        .components()
+        .any(|part| part == Component::ParentDir);
+    let is_outside =
+        path.starts_with('/') && !roots.iter().any(|root| Path::new(path).starts_with(root));
+    (rises || is_outside).then_some(path)
 }
 
 /// What stands behind the target of make's rules.

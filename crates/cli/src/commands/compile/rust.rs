@@ -83,7 +83,7 @@ impl Crate<'_> {
         if environment {
             words.push(self.external("environment", false));
         }
-        let outcome = step::run(self.scratch, &words)?;
+        let outcome = step::run(self.scratch, &[root.to_owned()], &words)?;
         let answer = std::fs::read_to_string(self.scratch.join("answer")).ok();
         let answer = answer.as_deref().and_then(Answer::read);
         let mut answer = answer.unwrap_or_default();
@@ -116,19 +116,18 @@ impl Crate<'_> {
     fn prepare(&self) -> anyhow::Result<()> {
         let empty = self.scratch.join("empty.rs");
         std::fs::write(&empty, "#![no_std]\n")?;
-        let mut words = self.of_crate("empty", "rlib", false);
+        let mut words = self.step("rustc");
+        words.push(OsString::new());
+        words.extend(self.of_crate("empty", "rlib", false));
         words.extend([
             empty.into(),
             "-o".into(),
             self.output("empty", false).into(),
         ]);
-        let elastic = rustc::Elastic {
-            alone: self.alone,
-            ..rustc::Elastic::default()
-        };
-        match rustc::rustc(elastic, &words)? {
-            0 => Ok(()),
-            _ => bail!("rustc does not compile an empty crate"),
+        match step::prepare(self.scratch, &words)? {
+            Outcome::Done => Ok(()),
+            Outcome::Failed(said) => bail!("rustc does not compile an empty crate: {said}"),
+            Outcome::Lost(refusal) => bail!("an empty crate: {}", refusal.construct),
         }
     }
 
@@ -142,7 +141,8 @@ impl Crate<'_> {
             "-o".into(),
             self.output("environment", false).into(),
         ]);
-        match step::run(self.scratch, &words)? {
+        let beside = path.parent().unwrap_or(path).to_owned();
+        match step::run(self.scratch, &[beside], &words)? {
             Outcome::Done => Ok(()),
             Outcome::Failed(said) => bail!("the environment {}: {said}", path.display()),
             Outcome::Lost(refusal) => {
@@ -210,7 +210,7 @@ impl Crate<'_> {
     }
 
     fn linked(&self, words: &[OsString]) -> anyhow::Result<()> {
-        match step::run(self.scratch, words)? {
+        match step::run(self.scratch, &[], words)? {
             Outcome::Done => Ok(()),
             Outcome::Failed(said) => bail!("linking: {said}"),
             Outcome::Lost(refusal) => bail!(

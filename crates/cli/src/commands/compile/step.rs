@@ -1,7 +1,9 @@
-//! A step of `mullion compile` that meets hostile text: a process of its own, with limits. Whatever becomes of it but
-//! success is a refusal.
+//! A step of `mullion compile` that meets hostile text: a process of its own, with limits. It opens the compilers' files, those that the
+//! step is for, and its scratch directory, and makes no socket. Whatever becomes of it but success is a refusal.
 
+use crate::output::sayln;
 use anyhow::Context as _;
+use mullion_closed::{drop_sockets, keep_files};
 use mullion_driver::{Arguments, Language, rust};
 use mullion_elastic::{Elastic, Rule};
 use mullion_judge::{JudgedProgram, ProgramSource, SourceRefusal, judge};
@@ -12,6 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 /// Seconds of processor time, and of the clock.
@@ -21,6 +24,14 @@ const CLOCK: Duration = Duration::from_secs(600);
 const MEMORY: u64 = 4 << 30;
 const FILE: u64 = 64 << 20;
 
+/// Directories with compilers, linkers, their libraries and headers.
+const COMPILERS: [&str; 7] = [
+    "bin", "lib", "lib32", "lib64", "libx32", "libexec", "include",
+];
+
+/// A step writes this file if Linux has no Landlock.
+const UNCONFINED: &str = "unconfined";
+
 /// `judge-rust` of a program whose recursion checks the depth of the stack.
 pub(super) const DEEP: &str = "judge-deep";
 
@@ -28,6 +39,12 @@ pub(super) const DEEP: &str = "judge-deep";
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct StepArgs {
+    /// What it may read besides the compilers' files. May be repeated.
+    #[arg(long)]
+    read: Vec<PathBuf>,
+    /// No limits, and all files: of a text of our own.
+    #[arg(long)]
+    open: bool,
     /// `judge IN OUT`, or `cc`, `rustc`, `judge-rust`, `judge-deep`, `link` and its arguments. `alone` in front: the language is the
     /// only wall.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
@@ -45,7 +62,7 @@ pub(super) struct Told {
 }
 
 impl StepArgs {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+    fn confine(&self) -> anyhow::Result<()> {
         let limits = [
             (Resource::Cpu, PROCESSOR),
             (Resource::As, MEMORY),
@@ -58,6 +75,30 @@ impl StepArgs {
                 maximum: Some(most),
             };
             setrlimit(resource, limit).context("the limits of the compiler")?;
+        }
+        let scratch = std::env::current_dir()?;
+        let mut read: Vec<PathBuf> = ["/usr", "/usr/local", "/"]
+            .iter()
+            .flat_map(|place| COMPILERS.map(|name| Path::new(place).join(name)))
+            .collect();
+        read.push("/etc/ld.so.cache".into());
+        read.push(std::env::current_exe()?);
+        let cache = mullion_fetch::cache_directory()?;
+        read.extend(["bin", "sysroot", "rust"].map(|name| cache.join(name)));
+        if let Ok(toolchain) = rust::Toolchain::find() {
+            read.push(toolchain.directory().to_owned());
+        }
+        let read = read.iter().chain(&self.read).map(PathBuf::as_path);
+        let write = [scratch.as_path(), Path::new("/dev/null")];
+        if !keep_files(read, write).context("the files of the compiler")? {
+            std::fs::write(scratch.join(UNCONFINED), "")?;
+        }
+        drop_sockets().context("the sockets of the compiler")
+    }
+
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if !self.open {
+            self.confine()?;
         }
         let alone = self.words.first().is_some_and(|word| word == "alone");
         let words = &self.words[usize::from(alone)..];
@@ -123,12 +164,44 @@ pub(super) enum Outcome {
     Lost(SourceRefusal),
 }
 
-/// Runs a step in `directory`. Nothing of the environment variables decides which compiler it is, or how it compiles.
-pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcome> {
+/// Runs a step in `directory`, which may read `read` besides the compilers' files. Nothing of the environment variables decides which
+/// compiler it is, or how it compiles.
+pub(super) fn run(
+    directory: &Path,
+    read: &[PathBuf],
+    words: &[OsString],
+) -> anyhow::Result<Outcome> {
+    let read = read
+        .iter()
+        .flat_map(|path| [OsString::from("--read"), path.into()]);
+    let outcome = start(directory, read.collect(), words, CLOCK)?;
+    static TOLD: Once = Once::new();
+    if directory.join(UNCONFINED).exists() {
+        TOLD.call_once(|| {
+            sayln!(
+                "mullion: this kernel has no Landlock: the compilers can read all that their user can"
+            );
+        });
+    }
+    Ok(outcome)
+}
+
+/// Runs a step of a text of our own, by which a compiler's library is built when it is first needed. No limit hinders that.
+pub(super) fn prepare(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcome> {
+    start(directory, vec!["--open".into()], words, Duration::MAX)
+}
+
+fn start(
+    directory: &Path,
+    options: Vec<OsString>,
+    words: &[OsString],
+    clock: Duration,
+) -> anyhow::Result<Outcome> {
     let said = directory.join("said");
     let mut command = Command::new(std::env::current_exe()?);
     command
         .arg("compile-step")
+        .args(options)
         .arg("--")
         .args(words)
         .env_clear();
@@ -149,12 +222,12 @@ pub(super) fn run(directory: &Path, words: &[OsString]) -> anyhow::Result<Outcom
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(&said)?);
     let mut child = command.spawn()?;
-    let end = Instant::now() + CLOCK;
+    let begin = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if Instant::now() > end {
+        if begin.elapsed() > clock {
             if let Ok(id) = i32::try_from(child.id())
                 && let Some(group) = rustix::process::Pid::from_raw(id)
             {
