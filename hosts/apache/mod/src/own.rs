@@ -40,7 +40,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 ap_set_flag_slot, ap_set_flag_slot_char, ap_set_string_slot,
                 ap_set_string_slot_lower, ap_set_file_slot, ap_set_int_slot, ap_pass_brigade, ap_get_brigade,
                 apr_base64_encode, apr_base64_encode_binary, apr_file_read,
-                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create, ap_get_basic_auth_pw;
+                apr_strmatch_precompile, ap_save_brigade, apr_brigade_flatten, apr_brigade_pflatten, apr_bucket_heap_create,
+                apr_bucket_file_enable_mmap, ap_get_basic_auth_pw;
             filters: ap_add_output_filter_handle, ap_get_output_filter_handle;
             names: apr_pool_userdata_get, apr_pool_userdata_set, apr_pool_userdata_setn, ap_retained_data_create, ap_retained_data_get,
                 ap_mutex_register, ap_method_register;
@@ -592,6 +593,15 @@ pub(crate) extern "C" fn apr_bucket_heap_create(
             );
         }
         Passing::new(frame).made(real(from, bytes, 0, allocator))
+    })
+}
+
+/// Files of buckets are read, and not mapped (`rings/ends.rs`). APR's function does not look whether the bucket is a file's, and writes
+/// where its data leads.
+pub(crate) extern "C" fn apr_bucket_file_enable_mmap(_: u64, enabled: u64) -> u64 {
+    mediate(|_| match enabled as u32 {
+        0 => Ok(0),
+        _ => Err("apr_bucket_file_enable_mmap: files are not mapped for modules".to_owned()),
     })
 }
 

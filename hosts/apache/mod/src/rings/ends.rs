@@ -39,7 +39,7 @@ pub(crate) fn destroy_all(left: Vec<u64>) {
 pub(super) unsafe fn not_mapped(real: u64) {
     static FILES: OnceLock<Option<usize>> = OnceLock::new();
     let files = *FILES.get_or_init(|| apr::symbol("apr_bucket_type_file"));
-    // SAFETY: by the caller; APR's function looks at the type, too.
+    // SAFETY: by the caller; APR's function believes that it is a file's, which is looked at here.
     unsafe {
         if files == Some(read(real + TYPE) as usize) {
             apr::apr_bucket_file_enable_mmap(real, 0);
