@@ -572,6 +572,10 @@ impl Slot {
                     granted.push(walled.grant(value, bytes)?);
                     granted.push(walled.grant(count, 4)?);
                 }
+                Given::OutBy(by) => {
+                    let bytes = arguments.get(*by).copied().unwrap_or(0);
+                    granted.push(walled.grant(value, bytes)?);
+                }
                 Given::Callback(kind) => {
                     crate::out::offer_back(walled, value as usize, crate::interface::back(kind))?;
                 }

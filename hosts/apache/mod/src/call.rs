@@ -196,9 +196,17 @@ const ADDRESS_PORT: u64 = 24;
 /// The pool in whose life a result is good.
 fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
     let all = || params.iter().zip(arguments);
-    let pool = all().find(|(param, _)| matches!(param, Param::Pool));
+    // Of several the last one: a pool for the time being comes in front.
+    let pool = all()
+        .filter(|(param, _)| matches!(param, Param::Pool))
+        .last();
     if let Some((_, pool)) = pool {
         return Some(*pool);
+    }
+    let cmd = all().find(|(param, _)| matches!(param, Param::Command));
+    if let Some((_, cmd)) = cmd {
+        // SAFETY: it was seen to be the state of a directive.
+        return Some(unsafe { read(cmd + layout::CMD_POOL) });
     }
     let r = all().find(|(param, at)| matches!(param, Param::Request { .. }) && **at != 0);
     if let Some((_, r)) = r {

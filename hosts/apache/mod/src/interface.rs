@@ -346,6 +346,8 @@ pub(crate) enum Given {
     OutText,
     /// As many bytes as the 32 bits say that this argument points to.
     OutAt(usize),
+    /// As many bytes as this argument says.
+    OutBy(usize),
     /// A function of another module's, which this one may call for the length of the process.
     Callback(&'static str),
     /// A structure of the caller's that has such a function so many bytes behind its beginning.
@@ -355,10 +357,10 @@ pub(crate) enum Given {
 impl Given {
     /// Whether it says what the call may use.
     fn is_root(&self) -> bool {
-        use Given::{Any, Callback, Copy, Out, OutAt, OutText, Shown, Within};
+        use Given::{Any, Callback, Copy, Out, OutAt, OutBy, OutText, Shown, Within};
         !matches!(
             self,
-            Any | Copy | Shown | Out(_) | OutText | OutAt(_) | Callback(_) | Within(..)
+            Any | Copy | Shown | Out(_) | OutText | OutAt(_) | OutBy(_) | Callback(_) | Within(..)
         )
     }
 
@@ -382,6 +384,7 @@ impl Given {
             | Given::Out(_)
             | Given::OutText
             | Given::OutAt(_)
+            | Given::OutBy(_)
             | Given::Callback(_)
             | Given::Within(..) => Root::None,
         }
@@ -393,6 +396,7 @@ impl Given {
             Given::Out(_)
             | Given::OutText
             | Given::OutAt(_)
+            | Given::OutBy(_)
             | Given::Callback(_)
             | Given::Within(..) => Care::Granted,
             Given::Copy => Care::Copied,
@@ -523,6 +527,9 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 word => match word.strip_prefix('w') {
                     Some(at) if at.starts_with('@') => {
                         Given::OutAt(at[1..].parse().unwrap_or(slots::WIDE))
+                    }
+                    Some(by) if by.starts_with('*') => {
+                        Given::OutBy(by[1..].parse().unwrap_or(slots::WIDE))
                     }
                     Some(bytes) => bytes.parse().map_or(Given::Any, Given::Out),
                     None => Given::Any,
