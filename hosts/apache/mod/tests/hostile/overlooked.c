@@ -3,6 +3,10 @@
 #include "apr_optional.h"
 #include "apr_md5.h"
 #include "apr_rmm.h"
+#include "ap_provider.h"
+#include "ap_slotmem.h"
+#include "ap_socache.h"
+#include "mod_auth.h"
 #include <stdio.h>
 
 enum { LONG = 7000, STARS = 300000 };
@@ -142,6 +146,58 @@ static void segments(request_rec *r, const char *what)
     apr_brigade_flatten(bb, text, &bytes);
 }
 
+/* Modules without a wall follow what they are given. */
+static void providers(request_rec *r, const char *what)
+{
+    static struct { unsigned long size; unsigned slots, kind; } description = { 8, 1, 0 };
+    static char used = 1;
+    static void *slots[16], *function[3], *node[3], *expression[4];
+
+    /* The fifth word says where. */
+    if (!strcmp(what, "over-slots")) {
+        const ap_slotmem_provider_t *provider = ap_lookup_provider("slotmem", "shm", "0");
+        slots[4] = of_the_core(r);
+        slots[6] = &used;
+        slots[9] = &description;
+        provider->put((ap_slotmem_instance_t *)slots, 0, (unsigned char *)"written", 7);
+    }
+    if (!strcmp(what, "over-cache")) {
+        const ap_socache_provider_t *provider = ap_lookup_provider("socache", "shmcb", "0");
+        provider->store((ap_socache_instance_t *)slots, r->server, (unsigned char *)"key", 3, apr_time_now(), (unsigned char *)"data", 4, r->pool);
+    }
+    /* The numbers of each backend of a group become 0. */
+    if (!strcmp(what, "over-group")) {
+        typedef struct { const char *name; void *find, *data; apr_status_t (*reset)(void *, server_rec *); } of_groups;
+        const of_groups *provider = ap_lookup_provider("proxylbmethod", "byrequests", "0");
+        provider->reset(slots, r->server);
+    }
+    if (!strcmp(what, "over-stored"))
+        ap_lookup_provider("cache", "disk", "0");
+    /* A tree whose one node is a call. */
+    if (!strcmp(what, "over-tree")) {
+        const authz_provider *provider = ap_lookup_provider("authz", "expr", "0");
+        function[0] = (void *)30;
+        function[1] = (void *)0x424242424242ul;
+        node[0] = (void *)29;
+        node[1] = node[2] = function;
+        expression[3] = node;
+        provider->check_authorization(r, "words", expression);
+    }
+}
+
+/* A bucket of bytes in the place of one of a file: APR writes a word behind its data. */
+static int of_buckets(request_rec *r)
+{
+    char *text = apr_palloc(r->pool, 64), *core = of_the_core(r);
+    apr_bucket *e = apr_bucket_immortal_create(core - 24, 30, r->connection->bucket_alloc);
+
+    apr_bucket_file_enable_mmap(e, 0);
+    apr_bucket_delete(e);
+    apr_cpystrn(text, core, 64);
+    ap_rprintf(r, "%s", *text ? text : "nothing");
+    return OK;
+}
+
 static int of_stars(request_rec *r)
 {
     char *text = apr_palloc(r->pool, STARS + 1), *pattern = apr_palloc(r->pool, 2 * STARS + 1);
@@ -200,10 +256,13 @@ int overlooked(request_rec *r, const char *what)
     ap_set_content_type(r, "text/plain");
     if (!strcmp(what, "over-table"))
         return of_tables(r);
+    if (!strcmp(what, "over-mapped"))
+        return of_buckets(r);
     if (!strcmp(what, "over-key"))
         return of_hashes(r);
     if (!strcmp(what, "over-stars"))
         return of_stars(r);
+    providers(r, what);
     if (!strncmp(what, "over-segment", 12))
         segments(r, what);
     if (!strcmp(what, "over-user"))

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 /// Attacks that end with 500, and what the error log says.
-const REFUSED: [(&str, &str); 14] = [
+const REFUSED: [(&str, &str); 19] = [
     ("over-word", "is no string"),
     ("over-room", "is a place without room"),
     ("over-digest", "is a place without room"),
@@ -26,13 +26,19 @@ const REFUSED: [(&str, &str); 14] = [
     ("over-list-odd", "is no list of arguments"),
     ("over-segment", "memory that processes share, which may go"),
     ("over-segments", "bytes of shared memory"),
+    ("over-slots", "is no object of another module"),
+    ("over-cache", "is no object of another module"),
+    ("over-group", "is no object of another module"),
+    ("over-stored", "is of a module without a wall"),
+    ("over-tree", "is no object of another module"),
     ("over-dog", "the server serves already"),
     ("over-dog-name", "the server serves already"),
 ];
 
 /// Attacks that are answered: what goes is no longer needed, or the module has no right to more. EACCES is 13.
-const ANSWERED: [(&str, &str); 5] = [
+const ANSWERED: [(&str, &str); 6] = [
     ("over-table", "own own own"),
+    ("over-mapped", "   of the core"),
     ("over-key", "1 second"),
     ("over-stars", "0 0"),
     ("over-user", "0 x nobody"),
@@ -43,6 +49,13 @@ pub(crate) fn what_rows_overlook_does_no_harm(place: &Place) {
     let lines = [
         place.stock("mime"),
         place.stock("authn_core"),
+        place.stock("slotmem_shm"),
+        place.stock("socache_shmcb"),
+        place.stock("proxy"),
+        place.stock("proxy_balancer"),
+        place.stock("lbmethod_byrequests"),
+        place.stock("cache"),
+        place.stock("cache_disk"),
         place.wall(),
         place.walled("expires"),
         patient(place),
