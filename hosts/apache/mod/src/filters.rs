@@ -15,6 +15,7 @@ use crate::interface::{Answer as Result_, Param, back as kind};
 use crate::layout::{self, read};
 use crate::object::Kind;
 use crate::owners;
+use crate::pools;
 use crate::slots::WIDE;
 use crate::walled::{Answer, Walled, lock};
 use std::sync::Mutex;
@@ -172,7 +173,46 @@ pub(crate) unsafe fn is_own(walled: &Walled, filter: u64) -> bool {
 
 /// The core's record of a name, or null. Names are looked up without regard to case.
 fn record_of(function: &str, name: u64) -> u64 {
-    let find = match function.contains("output") {
+    let is_output = function.starts_with("ap_add_output_filter");
+    if !pools::serves() {
+        return look_up(is_output, name);
+    }
+    // SAFETY: the name is a copy of ours, with a zero at its end.
+    let text = unsafe { apr::text(name) };
+    let mut known = lock(&RECORDS);
+    let is_it = |one: &&Named| one.is_output == is_output && one.name == text;
+    if let Some(found) = known.iter().find(is_it) {
+        return found.record;
+    }
+    let record = look_up(is_output, name);
+    if record != 0 && known.len() < RECORDS_MOST {
+        known.push(Named {
+            is_output,
+            name: text.to_vec(),
+            record,
+        });
+    }
+    record
+}
+
+/// A record that a module has named while the server serves. A name has the same record until the configuration is read again.
+struct Named {
+    is_output: bool,
+    name: Vec<u8>,
+    record: u64,
+}
+
+static RECORDS: Mutex<Vec<Named>> = Mutex::new(Vec::new());
+/// So many are remembered, and the others are looked up each time.
+const RECORDS_MOST: usize = 32;
+
+/// The configuration is read again.
+pub(crate) fn forget_records() {
+    lock(&RECORDS).clear();
+}
+
+fn look_up(is_output: bool, name: u64) -> u64 {
+    let find = match is_output {
         true => "ap_get_output_filter_handle",
         false => "ap_get_input_filter_handle",
     };
@@ -259,7 +299,7 @@ pub(crate) fn may_be_added(
         true => record_of(function, arguments[0]),
         false => arguments[0],
     };
-    let is_output = function.contains("output");
+    let is_output = function.starts_with("ap_add_output_filter");
     match record {
         // There is no such filter, and none is added.
         0 => Ok(()),

@@ -223,6 +223,7 @@ extern "C" fn status(r: u64) -> c_int {
 
 extern "C" fn register_hooks(pool: u64) {
     apr::forget();
+    filters::forget_records();
     // SAFETY: the functions stay: `stay` keeps this library. httpd passes the pool of its configuration.
     unsafe {
         stay();
