@@ -299,10 +299,10 @@ impl Slot {
         self.call_closely(arguments, None)
     }
 
-    /// Whether the module has done nothing of note but to write fields, and runs.
+    /// Whether the module has done nothing that its calls are looked at for but to write fields, and runs.
     #[inline(always)]
     fn is_quiet(&self) -> bool {
-        !self.walled.deeds.has(!deeds::WROTE) && !self.walled.domain.is_ended()
+        !self.walled.deeds.has(deeds::CLOSELY) && !self.walled.domain.is_ended()
     }
 
     #[inline(always)]
