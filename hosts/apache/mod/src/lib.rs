@@ -23,6 +23,7 @@ mod backends;
 mod call;
 mod caught;
 mod cleanups;
+mod configs;
 mod conversions;
 mod copied;
 mod count;
@@ -223,6 +224,7 @@ extern "C" fn status(r: u64) -> c_int {
 
 extern "C" fn register_hooks(pool: u64) {
     apr::forget();
+    configs::forget();
     filters::forget_records();
     // SAFETY: the functions stay: `stay` keeps this library. httpd passes the pool of its configuration.
     unsafe {
@@ -268,6 +270,7 @@ extern "C" fn begin(pool: u64, server: u64) {
 /// A child is about to serve: what modules have in their data now they get back after a fault.
 extern "C" fn serve(_: u64, _: u64) {
     load::all().iter().for_each(|walled| walled.remember());
+    configs::serve();
     pools::serve();
 }
 

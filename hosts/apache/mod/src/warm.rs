@@ -2,6 +2,7 @@
 //! all at once when its pool goes, because each taking back waits for threads.
 
 use crate::apr;
+use crate::configs;
 use crate::frame::Root;
 use crate::layout::{self, read};
 use crate::walled::{Walled, lock};
@@ -45,6 +46,8 @@ pub(crate) fn add(walled: &'static Walled) {
 
 /// A request begins: the core's hook `create_request`.
 pub(crate) extern "C" fn begin(r: u64) -> c_int {
+    // SAFETY: the core passes a request here.
+    unsafe { configs::begin(r) };
     let count = COUNT.load(Ordering::Acquire);
     // SAFETY: the core passes a request, whose pool lives.
     let mut lending = Lending {

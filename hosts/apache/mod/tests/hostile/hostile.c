@@ -1,6 +1,8 @@
 /* A module that attacks: what it does is the path of the request behind /hostile/. */
 #include "hostile.h"
 
+extern module AP_MODULE_DECLARE_DATA hostile_module;
+
 char *volatile kept;
 volatile int depth;
 static volatile int at_next;
@@ -113,6 +115,11 @@ static int hostile(request_rec *r)
         r->output_filters->frec->filter_func.out_func = (ap_out_filter_func)0x1234;
     if (!strcmp(what, "field"))
         r->pool = (apr_pool_t *)0x10;
+    /* Its own word in the request's list stays granted, and no other one is. */
+    if (!strcmp(what, "words")) {
+        ap_set_module_config(r->request_config, &hostile_module, r);
+        ((void **)r->request_config)[hostile_module.module_index - 1] = r;
+    }
     if (!strcmp(what, "connection"))
         r->connection->pool = (apr_pool_t *)0x10;
     if (!strcmp(what, "null"))

@@ -143,6 +143,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("freed", "Access of"),
     ("function", "Access of"),
     ("field", "`request_rec.pool`"),
+    ("words", "Access of"),
     ("connection", "`conn_rec.pool`"),
     ("null", "Access of 0x10"),
     ("deputy", "`request_rec.pool`"),
