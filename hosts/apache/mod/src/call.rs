@@ -324,6 +324,15 @@ fn look(
     Ok(value)
 }
 
+/// A number is not above the most that a function may get.
+fn is_below(name: &str, at: usize, value: u64, (most, wide): (u64, bool)) -> Answer<()> {
+    let number = if wide { value } else { value & 0xffff_ffff };
+    match number > most {
+        true => Err(format!("{name}: argument {at}, {number}, is above {most}")),
+        false => Ok(()),
+    }
+}
+
 /// Whether [`look`] would find an argument to be as it should, and would pass it on as it is, as far as that is seen at once: it is of
 /// the request that the call was given.
 #[inline(always)]
@@ -376,6 +385,7 @@ fn with_answer(
                 return lacks(name, at, 0, "place to write to");
             }
             Param::Out { .. } => {}
+            Param::Most { most, wide } => is_below(name, at, arguments[at], (most, wide))?,
             _ if is_near(frame, param, arguments[at]) => {}
             _ => arguments[at] = look(frame, name, at, param, &arguments[..], None, texts)?,
         }
@@ -561,12 +571,7 @@ fn looked_at(
                 }
                 arguments[at] = real;
             }
-            Param::Most { most, wide } => {
-                let number = if wide { value } else { value & 0xffff_ffff };
-                if number > most {
-                    return Err(format!("{name}: argument {at}, {number}, is above {most}"));
-                }
-            }
+            Param::Most { most, wide } => is_below(name, at, value, (most, wide))?,
             Param::Flush => {
                 let filter = arguments.get(at + 1).copied().unwrap_or(0);
                 match flush(frame, value, filter) {

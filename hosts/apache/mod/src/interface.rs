@@ -183,7 +183,7 @@ impl Param {
                 ..
             }
         );
-        is_small_out || self.is_simple() && !is_by_place
+        is_small_out || matches!(self, Param::Most { .. }) || self.is_simple() && !is_by_place
     }
 
     /// How many bytes the host writes for it to a small place of ours, and whether that is an object.

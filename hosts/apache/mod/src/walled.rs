@@ -220,7 +220,15 @@ impl Walled {
     }
 
     /// What the module could not read itself is not copied for it. One whose loads are not checked reads anything.
+    #[inline(always)]
     pub(crate) fn must_read(&'static self, at: u64, bytes: u64) -> Answer<()> {
+        match self.reads {
+            true => self.must_read_closely(at, bytes),
+            false => Ok(()),
+        }
+    }
+
+    fn must_read_closely(&'static self, at: u64, bytes: u64) -> Answer<()> {
         match self.may_read(at, bytes) || self.demand_all(at, bytes) {
             true => Ok(()),
             false => Err(format!(
