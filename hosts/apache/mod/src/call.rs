@@ -401,7 +401,12 @@ fn with_answer(
         }
         outs.give_back(frame)?;
     }
-    answered(frame, (name, params, answer), texts.theirs(result), arguments)
+    answered(
+        frame,
+        (name, params, answer),
+        texts.theirs(result),
+        arguments,
+    )
 }
 
 /// Memory that the host reads in its place is there, and the module may read it.
@@ -459,11 +464,10 @@ fn keep(frame: &Frame, name: &str, params: &[Param], arguments: &mut [u64; WIDE]
             0 if null => {}
             0 => return lacks(name, at, 0, "string"),
             from => {
-                let text = copied::text(frame, from);
-                let text = text.map_err(|what| with_place(name, at, &what))?;
                 let pool = pool_of(params, arguments).ok_or("no pool for a string")?;
                 // SAFETY: it is a pool that the module may use, or that of a request or a connection which it may use.
-                arguments[at] = unsafe { copied::keep(pool, &text) };
+                let copy = unsafe { copied::keep_text(frame, pool, from) };
+                arguments[at] = copy.map_err(|what| with_place(name, at, &what))?;
             }
         }
     }

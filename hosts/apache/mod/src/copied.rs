@@ -281,6 +281,25 @@ pub(crate) fn is_there(from: u64, bytes: u64) -> bool {
     is_one(from) && pages.all(is_one)
 }
 
+/// A copy of a string that a module passes, in a pool.
+///
+/// # Safety
+/// The pool lives, and is this thread's.
+pub(crate) unsafe fn keep_text(frame: &Frame, pool: u64, from: u64) -> Answer<u64> {
+    let length = frame.walled.length(from, u64::MAX)?;
+    // SAFETY: by the caller; there is room for the string and a zero, which is written last: nobody has the address before.
+    let (at, done) = unsafe {
+        let at = apr::apr_palloc(pool, length as u64 + 1);
+        let done = copy_at(from as usize, at as *mut u8, length);
+        ((at as *mut u8).add(length)).write(0);
+        (at, done)
+    };
+    match done == length {
+        true => Ok(at),
+        false => Err(no_string(from)),
+    }
+}
+
 /// A copy of a string in a pool.
 ///
 /// # Safety

@@ -799,9 +799,8 @@ pub(crate) fn table() -> &'static Table {
                 Way::Mediated(params, answer) => {
                     let is_few = params.len() <= 6;
                     let all = is_few && params.iter().all(Param::is_simple);
-                    let is_nearly_simple = is_few
-                        && answer.is_simple()
-                        && params.iter().all(Param::is_nearly_simple);
+                    let is_nearly_simple =
+                        is_few && answer.is_simple() && params.iter().all(Param::is_nearly_simple);
                     let looked_at = || {
                         let params = params.iter().copied().enumerate();
                         params.filter(|(_, param)| *param != Param::Any).collect()

@@ -48,7 +48,9 @@ impl<V> Near<V> {
     pub(crate) fn get_or_insert_with(&mut self, key: u64, fresh: impl FnOnce() -> V) -> &mut V {
         match self.place(key) {
             Some(place) => &mut self.few[place].1,
-            None => match self.few.len() < FEW && (self.more.is_empty() || !self.more.contains_key(&key)) {
+            None => match self.few.len() < FEW
+                && (self.more.is_empty() || !self.more.contains_key(&key))
+            {
                 true => {
                     let place = self.few.len();
                     self.few.push((key, fresh()));
