@@ -346,6 +346,27 @@ fn is_near(frame: &Frame, param: &Param, value: u64) -> bool {
     }
 }
 
+/// What a function gets for an argument that is looked at alone: the quick way for what most arguments are, and [`look`] for the rest.
+#[inline(always)]
+fn look_quickly(
+    frame: &Frame,
+    (name, at, param): (&str, usize, &Param),
+    arguments: &[u64],
+    texts: &mut Texts,
+) -> Answer<u64> {
+    let value = arguments[at];
+    match *param {
+        Param::Text {
+            what: Text::Read, ..
+        } if value != 0 => {
+            let copy = texts.copy(frame, value);
+            copy.map_err(|what| with_place(name, at, &what))
+        }
+        _ if is_near(frame, param, value) => Ok(value),
+        _ => look(frame, name, at, param, arguments, None, texts),
+    }
+}
+
 /// Calls a function of the host that gets objects alone, as most do.
 fn simple(
     frame: &Frame,
@@ -355,9 +376,7 @@ fn simple(
 ) -> Answer<u64> {
     let texts = &mut Texts::new();
     for (at, param) in params {
-        if !is_near(frame, param, arguments[*at]) {
-            arguments[*at] = look(frame, name, *at, param, &arguments[..], None, texts)?;
-        }
+        arguments[*at] = look_quickly(frame, (name, *at, param), &arguments[..], texts)?;
     }
     // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.
     let call = unsafe { std::mem::transmute::<usize, slots::Function>(real) };
@@ -386,8 +405,7 @@ fn with_answer(
             }
             Param::Out { .. } => {}
             Param::Most { most, wide } => is_below(name, at, arguments[at], (most, wide))?,
-            _ if is_near(frame, param, arguments[at]) => {}
-            _ => arguments[at] = look(frame, name, at, param, &arguments[..], None, texts)?,
+            _ => arguments[at] = look_quickly(frame, (name, at, param), &arguments[..], texts)?,
         }
     }
     // SAFETY: it is httpd's function of this name, with integers and pointers as arguments that were looked at above.

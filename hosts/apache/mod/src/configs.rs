@@ -50,6 +50,9 @@ static WORDS: AtomicUsize = AtomicUsize::new(0);
 /// No server has so many modules.
 const MOST: usize = 4096;
 
+/// There are no more lists than these. Requests beyond them keep the core's.
+const LISTS_MOST: usize = 4096;
+
 /// Modules are about to be loaded, and get numbers.
 pub(crate) fn forget() {
     WORDS.store(0, Ordering::Release);
@@ -86,19 +89,23 @@ fn words() -> Option<usize> {
     all?.into_iter().max().map(|last| last + 1)
 }
 
-fn take(words: usize) -> &'static List {
+/// One that no request has, of so many words.
+fn take(words: usize) -> Option<&'static List> {
     let mut lists = lock(&LISTS);
     let lists = lists.get_or_insert_default();
     if let Some(list) = lists.free.pop() {
-        return list;
+        return Some(list);
+    }
+    if lists.known.len() >= LISTS_MOST {
+        return None;
     }
     let at = Box::leak(vec![0u64; words].into_boxed_slice()).as_mut_ptr() as u64;
     lists.known.insert(at, ());
-    Box::leak(Box::new(List {
+    Some(Box::leak(Box::new(List {
         at,
         words,
         edition: lists.edition,
-    }))
+    })))
 }
 
 /// A request begins, and has a list of the core's.
@@ -110,10 +117,9 @@ pub(crate) unsafe fn begin(r: u64) {
     if words == 0 {
         return;
     }
-    let list = take(words);
-    if list.words != words {
+    let Some(list) = take(words).filter(|list| list.words == words) else {
         return;
-    }
+    };
     let place = (r + layout::R_REQUEST_CONFIG) as *mut u64;
     let (act, none) = (end as *const () as usize, nothing as *const () as usize);
     // SAFETY: by the caller. The core's list has a word for each module. Ours is as long, and no other request has it; threads of
