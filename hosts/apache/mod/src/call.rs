@@ -17,7 +17,7 @@ use crate::pools;
 use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
-use lives::{home_of_made, is_kept, whole_of, with_bucket};
+use lives::{home_of_made, is_kept, keep, whole_of, with_bucket};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
@@ -468,31 +468,7 @@ pub(crate) fn checked(
     looked_at(frame, (name, params, answer, needs), real, arguments)
 }
 
-/// Puts copies of strings that a function keeps into the pool that the call is for. All arguments were looked at.
-fn keep(frame: &Frame, name: &str, params: &[Param], arguments: &mut [u64; WIDE]) -> Answer<()> {
-    for (at, param) in params.iter().enumerate().take(WIDE) {
-        let Param::Text {
-            what: Text::Kept,
-            null,
-        } = *param
-        else {
-            continue;
-        };
-        match arguments[at] {
-            0 if null => {}
-            0 => return lacks(name, at, 0, "string"),
-            from => {
-                let pool = pool_of(params, arguments).ok_or("no pool for a string")?;
-                // SAFETY: it is a pool that the module may use, or that of a request or a connection which it may use.
-                let copy = unsafe { copied::keep_text(frame, pool, from) };
-                arguments[at] = copy.map_err(|what| with_place(name, at, &what))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The same, where it is known what the parameters need.
+/// The same as [`checked`], where it is known what the parameters need.
 fn looked_at(
     frame: &Frame,
     (name, params, answer, needs): (&str, &[Param], Result_, Needs),
@@ -606,6 +582,14 @@ fn looked_at(
                 is_kept(frame, kind, value, keeper).map_err(|what| with_place(name, at, &what))?;
             }
             Param::Ended(kind) => ended = Some((at, kind)),
+            Param::Object {
+                kind: Kind::Provided,
+                ..
+            } if value != 0 => {
+                look(frame, name, at, param, arguments, Some(outs), texts)?;
+                let is_its = crate::partners::goes_with(walled, value, real);
+                is_its.map_err(|what| with_place(name, at, &what))?;
+            }
             Param::Object { .. } | Param::Read { .. } => {
                 arguments[at] = look(frame, name, at, param, arguments, Some(outs), texts)?;
             }
@@ -802,6 +786,9 @@ fn looked_at(
                 }
             };
             walled.know(frame, lasts, made, kind)?;
+            if kind == Kind::Provided {
+                walled.know_part(made, real as u64);
+            }
             if let Kind::Statement | Kind::Results | Kind::DbRow = kind
                 && let Some(whole) = whole_of(frame, params, arguments)
             {

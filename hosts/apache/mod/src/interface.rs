@@ -1,5 +1,6 @@
 //! What modules may call, and how the core calls them: httpd.txt and callbacks.txt, read once.
 
+mod groups;
 mod policies;
 
 pub(crate) use policies::{REMOVAL, interface};
@@ -8,6 +9,7 @@ use crate::frame::Root;
 use crate::object::Kind;
 use crate::outs;
 use crate::slots;
+use groups::{BEFORE_SERVING, COMPUTE};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
@@ -752,23 +754,6 @@ fn way(words: &[&'static str]) -> Way {
         false => Way::Mediated(params, answer),
     }
 }
-
-/// Groups whose functions compute, and write lines of the log. While one works, other threads wait for their turn with what it
-/// works with. For a function of another group they do not wait, as that one may wait for them.
-const COMPUTE: [&str; 9] = [
-    "memory",
-    "text",
-    "tables",
-    "arrays",
-    "hashes",
-    "log",
-    "config",
-    "expressions",
-    "identifiers",
-];
-
-/// More functions that write lists of the process, for which there is no lock. Modules call them while the configuration is read.
-const BEFORE_SERVING: [&str; 1] = ["xmlAddEncodingAlias"];
 
 /// All functions, and for each group what it is for.
 pub(crate) struct Table {

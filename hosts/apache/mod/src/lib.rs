@@ -226,6 +226,7 @@ extern "C" fn register_hooks(pool: u64) {
     apr::forget();
     configs::forget();
     filters::forget_records();
+    partners::forget();
     // SAFETY: the functions stay: `stay` keeps this library. httpd passes the pool of its configuration.
     unsafe {
         stay();

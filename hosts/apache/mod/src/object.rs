@@ -123,6 +123,7 @@ kinds! {
     Score = b'z', Many, Stays, "place in the scoreboard";
     PipedLog = b'P', Many, Stays, "piped log";
     Thing = b'o', Many, Stays, "object of another module";
+    Provided = b'y', Many, Ends, "thing of a provider";
     Backend = b'X', Many, Stays, "connection to a backend";
     Stand, Many, Stays, "filter that stands for another";
     OfRequest, Many, Stays, "pool of a part of a request";

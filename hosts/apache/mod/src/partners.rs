@@ -11,7 +11,7 @@ use crate::backends::Backend;
 use crate::call::{checked, mediate};
 use crate::copied;
 use crate::frame::Frame;
-use crate::interface::{Back, Given, back as kind, find_back};
+use crate::interface::{Back, Given, Param, back as kind, find_back};
 use crate::layout::read;
 use crate::load;
 use crate::object::Kind;
@@ -278,6 +278,48 @@ fn copy(
     Ok(Box::leak(copy.into_boxed_slice()).as_ptr() as u64)
 }
 
+/// Functions of one structure: one that makes something for its caller, and one that takes such a thing.
+static TOGETHER: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+
+/// The configuration is read again: other functions may lie there.
+pub(crate) fn forget() {
+    lock(&TOGETHER).clear();
+}
+
+/// Looks at a thing that a function of a provider's takes: one of the same provider has made it. Any module can have a provider of
+/// its own, which makes whatever it likes.
+pub(crate) fn goes_with(walled: &Walled, thing: u64, function: usize) -> Answer<()> {
+    let by = walled.whole_of(thing).unwrap_or(0) as usize;
+    match lock(&TOGETHER).contains(&(by, function)) {
+        true => Ok(()),
+        false => Err(format!("{thing:#x} is no thing of this provider")),
+    }
+}
+
+/// Notes which functions of a provider's structure make things, and which ones take them.
+fn note_together(provider: u64, words: &[&'static str]) {
+    let functions = |is_it: fn(&Param) -> bool| -> Vec<usize> {
+        let all = words.iter().enumerate();
+        let all =
+            all.filter(|(_, word)| is_function(word) && kind(word).params().iter().any(is_it));
+        // SAFETY: the core or `copy` has this structure, of this group.
+        let all = all.map(|(at, _)| unsafe { read(provider + 8 * at as u64) } as usize);
+        all.collect()
+    };
+    let makers = functions(|param| *param == Param::OutObject(Kind::Provided));
+    let is_taken =
+        |param: &Param| matches!(param, Param::Object { kind, .. } if *kind == Kind::Provided);
+    let takers = functions(is_taken);
+    let mut together = lock(&TOGETHER);
+    for maker in makers {
+        for taker in &takers {
+            if !together.contains(&(maker, *taker)) {
+                together.push((maker, *taker));
+            }
+        }
+    }
+}
+
 /// The functions of a structure become callable for a module. If it finds them in structures of a partner's, it may call them as they
 /// are there.
 fn offer(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<()> {
@@ -416,6 +458,7 @@ pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64)
         // Of another group the module may read it, and call nothing in it.
         if let Some(words) = shape(group).filter(|_| provider != 0) {
             offer(frame, provider, words)?;
+            note_together(provider, words);
             crate::reading::show(frame, provider, 8 * words.len() as u64)?;
         }
         Ok(provider)

@@ -1,8 +1,9 @@
 //! How long what a call makes is good, and what it is made of.
 
-use super::pool_of;
+use super::{lacks, pool_of, with_place};
+use crate::copied;
 use crate::frame::Frame;
-use crate::interface::Param;
+use crate::interface::{Param, Text};
 use crate::object::{Kind, Life};
 use crate::pools;
 use crate::slots::WIDE;
@@ -95,4 +96,33 @@ pub(super) fn whole_of(frame: &Frame, params: &[Param], arguments: &[u64; WIDE])
         } => frame.walled.whole_of(*at),
         _ => None,
     })
+}
+
+/// Puts copies of strings that a function keeps into the pool that the call is for. All arguments were looked at.
+pub(super) fn keep(
+    frame: &Frame,
+    name: &str,
+    params: &[Param],
+    arguments: &mut [u64; WIDE],
+) -> Answer<()> {
+    for (at, param) in params.iter().enumerate().take(WIDE) {
+        let Param::Text {
+            what: Text::Kept,
+            null,
+        } = *param
+        else {
+            continue;
+        };
+        match arguments[at] {
+            0 if null => {}
+            0 => return lacks(name, at, 0, "string"),
+            from => {
+                let pool = pool_of(params, arguments).ok_or("no pool for a string")?;
+                // SAFETY: it is a pool that the module may use, or that of a request or a connection which it may use.
+                let copy = unsafe { copied::keep_text(frame, pool, from) };
+                arguments[at] = copy.map_err(|what| with_place(name, at, &what))?;
+            }
+        }
+    }
+    Ok(())
 }

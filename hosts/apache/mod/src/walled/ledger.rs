@@ -115,7 +115,8 @@ pub(super) struct State {
     pub(super) ledgers: Near<Box<Ledger>>,
     /// Kinds of objects, and the pool that each lives as long as, or 0.
     pub(super) objects: Map<(Kind, u64)>,
-    /// Statements and results, with the connection to a database that each is part of.
+    /// Statements and results, with the connection to a database that each is part of; and things of providers, with the functions that
+    /// have made them.
     pub(super) parts: Map<u64>,
     arena: Arena,
     /// Large blocks, each granted for itself.

@@ -143,7 +143,8 @@ impl Walled {
         }
     }
 
-    /// A statement or a result is part of a connection to a database, and is gone when that is closed.
+    /// A statement or a result is part of a connection to a database, and is gone when that is closed. A thing of a provider's has the
+    /// function that has made it.
     pub(crate) fn know_part(&self, part: u64, whole: u64) {
         lock(&self.state).parts.insert(part, whole);
     }
