@@ -273,7 +273,7 @@ static void hooks(apr_pool_t *p)
     records();
     ending_filters();
     left_hooks();
-    overlooked_hooks();
+    overlooked_hooks(p);
     ap_hook_create_request(create, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_http_scheme(take_scheme, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_log_transaction(log_it, NULL, NULL, APR_HOOK_FIRST);

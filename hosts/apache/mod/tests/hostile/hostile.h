@@ -77,7 +77,7 @@ int left(request_rec *r, const char *what);
 void left_hooks(void);
 /* overlooked.c */
 int overlooked(request_rec *r, const char *what);
-void overlooked_hooks(void);
+void overlooked_hooks(apr_pool_t *p);
 /* written.c */
 void written_first(apr_pool_t *p);
 int written(request_rec *r, const char *what);

@@ -146,6 +146,17 @@ static void segments(request_rec *r, const char *what)
     apr_brigade_flatten(bb, text, &bytes);
 }
 
+/* A provider of the module's own makes what another one's functions would follow. */
+static void *forged[16];
+
+static const char *make_forged(ap_socache_instance_t **instance, const char *words, apr_pool_t *temporary, apr_pool_t *p)
+{
+    *instance = (ap_socache_instance_t *)forged;
+    return NULL;
+}
+
+static const ap_socache_provider_t own_store = { "hostile-own", 0, make_forged };
+
 /* Modules without a wall follow what they are given. */
 static void providers(request_rec *r, const char *what)
 {
@@ -164,6 +175,13 @@ static void providers(request_rec *r, const char *what)
     if (!strcmp(what, "over-cache")) {
         const ap_socache_provider_t *provider = ap_lookup_provider("socache", "shmcb", "0");
         provider->store((ap_socache_instance_t *)slots, r->server, (unsigned char *)"key", 3, apr_time_now(), (unsigned char *)"data", 4, r->pool);
+    }
+    if (!strcmp(what, "over-made")) {
+        const ap_socache_provider_t *own = ap_lookup_provider("socache", "hostile-own", "0");
+        const ap_socache_provider_t *provider = ap_lookup_provider("socache", "shmcb", "0");
+        ap_socache_instance_t *instance;
+        own->create(&instance, NULL, r->pool, r->pool);
+        provider->store(instance, r->server, (unsigned char *)"key", 3, apr_time_now(), (unsigned char *)"data", 4, r->pool);
     }
     /* The numbers of each backend of a group become 0. */
     if (!strcmp(what, "over-group")) {
@@ -246,8 +264,9 @@ static apr_status_t pass(ap_filter_t *f, apr_bucket_brigade *bb)
     return ap_pass_brigade(f->next, bb);
 }
 
-void overlooked_hooks(void)
+void overlooked_hooks(apr_pool_t *p)
 {
+    ap_register_provider(p, "socache", "hostile-own", "0", &own_store);
     ap_register_output_filter("HOSTILE-OVER", pass, NULL, AP_FTYPE_RESOURCE);
 }
 

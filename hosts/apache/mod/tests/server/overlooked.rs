@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 /// Attacks that end with 500, and what the error log says.
-const REFUSED: [(&str, &str); 19] = [
+const REFUSED: [(&str, &str); 20] = [
     ("over-word", "is no string"),
     ("over-room", "is a place without room"),
     ("over-digest", "is a place without room"),
@@ -26,11 +26,12 @@ const REFUSED: [(&str, &str); 19] = [
     ("over-list-odd", "is no list of arguments"),
     ("over-segment", "memory that processes share, which may go"),
     ("over-segments", "bytes of shared memory"),
-    ("over-slots", "is no object of another module"),
-    ("over-cache", "is no object of another module"),
+    ("over-slots", "is no thing of a provider"),
+    ("over-cache", "is no thing of a provider"),
+    ("over-made", "is no thing of this provider"),
     ("over-group", "is no object of another module"),
     ("over-stored", "is of a module without a wall"),
-    ("over-tree", "is no object of another module"),
+    ("over-tree", "is no thing of a provider"),
     ("over-dog", "the server serves already"),
     ("over-dog-name", "the server serves already"),
 ];
