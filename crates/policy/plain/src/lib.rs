@@ -1,5 +1,5 @@
-//! Text of others, fit for a line of a log or a terminal: names of symbols, functions, files and types, which the author
-//! of a module has chosen.
+//! Text of others, fit for a line of a log or a terminal. The author of a module has chosen the names of its symbols, functions,
+//! files and types.
 //!
 //! A [`Plain`] is made from any text, and nothing else makes one. So a report that has nothing but `Plain`s has one line, in the
 //! order that it was written in, whoever has written the names.

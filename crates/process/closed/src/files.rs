@@ -12,8 +12,9 @@ const LATEST: ABI = ABI::V6;
 /// Numbers of calls of the x32 ABI have this bit.
 const X32: i64 = 1 << 30;
 
-/// From here on the calling thread, and those and the programs that it starts, open nothing but what is at these places and below: the
-/// first to be read and run, the second to be written, too. A place that is not there is left out. False without Landlock: then all is as it was.
+/// From here on the calling thread opens nothing but what is at these places and below, and so do threads and programs that it starts.
+/// The first are to be read and run, the second to be written, too. A place that is not there is left out. False without Landlock:
+/// then all is as it was.
 ///
 /// # Errors
 ///
@@ -79,7 +80,7 @@ mod tests {
     use std::io::ErrorKind::PermissionDenied;
     use std::net::{TcpListener, UdpSocket};
     use std::os::unix::net::UnixStream;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     /// Each in a thread of its own: what it gives up is gone for good.
     fn alone<T: Send>(act: impl FnOnce() -> T + Send) -> T {
@@ -123,6 +124,7 @@ mod tests {
             denied(fs::read(write.join("link")).map(drop));
             let ran = Command::new("/usr/bin/cat")
                 .arg(other.join("file"))
+                .stdin(Stdio::inherit())
                 .output();
             let ran = ran.expect("it is below /usr");
             assert!(!ran.status.success() && ran.stdout.is_empty());

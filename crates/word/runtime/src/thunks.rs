@@ -6,8 +6,8 @@
 //!   a thunk:  movabs $Inner or $Import, %r10;  jmp *gate(%rip)
 //! ```
 //!
-//! Nobody can write there, by a mapping or by a descriptor: it is memory without a file, written before any of its thunks runs, and
-//! not again while one might. A function of the host may write to a descriptor of the module's choice, and finds none of it. A copy
+//! Nobody can write there, by a mapping or by a descriptor: it is memory without a file. It is written before any of its thunks runs,
+//! and not again while one might. A function of the host may write to a descriptor of the module's choice, and finds none of it. A copy
 //! of the process has its own. Those of all domains are one mapping.
 //!
 //! The first page stays for the life of the process, because gates enter the domain by it: anybody may call a gate at any time. The rest
