@@ -50,8 +50,8 @@ struct mullion_block {
 	/* What the module has left in this task: how much, and an end to it if there is more. */
 	unsigned long (*marks)(unsigned long domain);
 	void (*leaves)(unsigned long domain, unsigned long before);
-	/* Whether it is a function of the module's, or the kernel's structure of it. */
-	int (*is_function)(unsigned long domain, unsigned long address);
+	/* Whether the kernel may call it with these arguments. Whether it is the kernel's structure of the module. */
+	int (*may_call)(unsigned long domain, unsigned long function, const struct mullion_argument *arguments);
 	int (*is_module)(unsigned long domain, unsigned long address);
 };
 
@@ -200,6 +200,8 @@ static void dead_submit(struct bio *bio)
 /* Whether the kernel may call what a copy of the module's table says: its words are its owner and functions. */
 static bool is_right(unsigned long domain, const struct block_device_operations *ops)
 {
+	/* The library lends requests, and nothing else. */
+	static const struct mullion_argument nothing[6];
 	const unsigned long *word = (const unsigned long *)ops;
 	unsigned int at;
 
@@ -209,7 +211,7 @@ static bool is_right(unsigned long domain, const struct block_device_operations 
 		if (at == offsetof(struct block_device_operations, owner) / sizeof(*word)) {
 			if (!mullion_block.is_module(domain, word[at]))
 				return false;
-		} else if (!mullion_block.is_function(domain, word[at])) {
+		} else if (!mullion_block.may_call(domain, word[at], nothing)) {
 			return false;
 		}
 	}
@@ -356,6 +358,8 @@ EXPORT_SYMBOL_GPL(mullion_write_sectors);
 
 static int __init begin(void)
 {
+	/* The library lets a module write it in its pages. */
+	BUILD_BUG_ON(offsetof(struct page, index) != 32);
 	return 0;
 }
 

@@ -16,7 +16,7 @@
 #include <net/net_namespace.h>
 #include <net/rtnetlink.h>
 
-enum { MOST_ATTRIBUTES = 16 };
+enum { MOST_ATTRIBUTES = 16, MOST_PRIVATE = 1 << 20 };
 
 /* What the library asks for, by its arguments: `links.rs` has the same numbers. */
 enum what { ADD, ADD_LOCKED, REMOVE, REMOVE_LOCKED, PARSE, FIND_NET, CREATE, CONFIGURE, COPY_TEXT, UNREGISTER };
@@ -31,7 +31,7 @@ struct mullion_links {
 	void (*kill)(unsigned long domain);
 	/* Of the library: the module in whose data so many bytes lie, or 0. */
 	unsigned long (*owner)(unsigned long address, unsigned long bytes);
-	int (*is_function)(unsigned long domain, unsigned long address);
+	int (*may_call)(unsigned long domain, unsigned long function, const struct mullion_argument *arguments);
 	/* Whether what a device says of its functions is the module's own. */
 	int (*may_register)(unsigned long domain, struct net_device *dev);
 	/* A new device is the module's, until it is registered or the call is over. */
@@ -232,8 +232,15 @@ static bool copies_policy(struct kind *kind)
 	return true;
 }
 
-#define IS_FUNCTION(kind, name) \
-	(!(kind)->own.name || mullion_links.is_function((kind)->domain, (unsigned long)(kind)->own.name))
+#define IS_FUNCTION(kind, name, ...) ({ \
+	const struct mullion_argument arguments[6] = { __VA_ARGS__ }; \
+	\
+	!(kind)->own.name || mullion_links.may_call((kind)->domain, (unsigned long)(kind)->own.name, arguments); \
+})
+
+/* The tables of attributes. */
+#define ATTRIBUTES READS((IFLA_MAX + 1) * sizeof(struct nlattr *))
+#define OWN_ATTRIBUTES READS((kind->own.maxtype + 1) * sizeof(struct nlattr *))
 
 /* Whether the kernel may follow it. Kinds with more than this are not known here. */
 static bool is_right(struct kind *kind)
@@ -243,8 +250,13 @@ static bool is_right(struct kind *kind)
 			own->fill_xstats || own->slave_maxtype || own->slave_policy || own->slave_changelink ||
 			own->get_slave_size || own->fill_slave_info || own->get_linkxstats_size || own->fill_linkxstats;
 
-	return !has_more && own->setup && copies_name(kind) && copies_policy(kind) && IS_FUNCTION(kind, setup) &&
-	       IS_FUNCTION(kind, validate) && IS_FUNCTION(kind, newlink) && IS_FUNCTION(kind, dellink) &&
+	/* The kernel adds to it in 32 bits. */
+	if (own->priv_size > MOST_PRIVATE || own->maxtype >= MOST_ATTRIBUTES)
+		return false;
+	return !has_more && own->setup && copies_name(kind) && copies_policy(kind) &&
+	       IS_FUNCTION(kind, setup, WRITES(sizeof(struct net_device))) &&
+	       IS_FUNCTION(kind, validate, ATTRIBUTES, OWN_ATTRIBUTES) &&
+	       IS_FUNCTION(kind, newlink, {}, {}, ATTRIBUTES, OWN_ATTRIBUTES) && IS_FUNCTION(kind, dellink) &&
 	       IS_FUNCTION(kind, get_num_tx_queues) && IS_FUNCTION(kind, get_num_rx_queues) &&
 	       IS_FUNCTION(kind, get_link_net);
 }

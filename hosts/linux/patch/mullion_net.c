@@ -64,8 +64,8 @@ struct mullion_net {
 	/* What the module has left in this task: how much, and an end to it if there is more. */
 	unsigned long (*marks)(unsigned long domain);
 	void (*leaves)(unsigned long domain, unsigned long before);
-	/* Whether it is a function of the module's. */
-	int (*is_function)(unsigned long domain, unsigned long address);
+	/* Whether the kernel may call it with these arguments. */
+	int (*may_call)(unsigned long domain, unsigned long function, const struct mullion_argument *arguments);
 };
 
 /* A device of a walled module; `ops` is what the kernel calls. */
@@ -118,15 +118,48 @@ static int is_of(unsigned long domain, const void *what, unsigned long bytes)
 static const struct ethtool_ops *usual_ethtool;
 static const struct header_ops *usual_header;
 
+/* What these functions of a table are lent. All others are lent nothing. */
+struct slot {
+	unsigned long at;
+	struct mullion_argument arguments[6];
+};
+
+#define SLOT(table, name, ...) { offsetof(struct table, name), { __VA_ARGS__ } }
+
+static const struct slot net_slots[] = {
+	/* The device is not registered yet. */
+	SLOT(net_device_ops, ndo_init, WRITES(sizeof(struct net_device))),
+	SLOT(net_device_ops, ndo_get_stats64, {}, WRITES(sizeof(struct rtnl_link_stats64))),
+	{ ULONG_MAX }
+};
+static const struct slot ethtool_slots[] = {
+	SLOT(ethtool_ops, get_drvinfo, {}, WRITES(sizeof(struct ethtool_drvinfo))),
+	SLOT(ethtool_ops, get_link_ksettings, {}, WRITES(sizeof(struct ethtool_link_ksettings))),
+	SLOT(ethtool_ops, get_channels, {}, WRITES(sizeof(struct ethtool_channels))),
+	/* As many as the module has said that there are. The library does not know how many those were. */
+	SLOT(ethtool_ops, get_strings, {}, {}, WRITES(PAGE_SIZE)),
+	SLOT(ethtool_ops, get_ethtool_stats, {}, WRITES(PAGE_SIZE), WRITES(PAGE_SIZE)),
+	{ ULONG_MAX }
+};
+static const struct slot no_slots[] = { { ULONG_MAX } };
+
+static bool is_function(unsigned long domain, unsigned long function, const struct slot *slots, unsigned long at)
+{
+	while (slots->at != at && slots->at != ULONG_MAX)
+		slots++;
+	return mullion_net.may_call(domain, function, slots->arguments);
+}
+
 /* Each of these words is a function of the module's, or null. One that is not goes, if the table is a copy of ours. */
-static bool are_functions(unsigned long domain, const void *table, unsigned long first, unsigned long bytes, bool is_ours)
+static bool are_functions(unsigned long domain, const void *table, const struct slot *slots, unsigned long first,
+			  unsigned long bytes, bool is_ours)
 {
 	unsigned long at, *word;
 	bool are = true;
 
 	for (at = first; at < bytes; at += sizeof(*word)) {
 		word = (unsigned long *)(table + at);
-		if (!*word || mullion_net.is_function(domain, *word))
+		if (!*word || is_function(domain, *word, slots, at))
 			continue;
 		are = false;
 		if (is_ours)
@@ -138,9 +171,10 @@ static bool are_functions(unsigned long domain, const void *table, unsigned long
 /* Numbers come first. */
 #define FIRST_OF_ETHTOOL offsetof(struct ethtool_ops, get_drvinfo)
 
-static bool fits_table(unsigned long domain, const void *table, unsigned long first, unsigned long bytes)
+static bool fits_table(unsigned long domain, const void *table, const struct slot *slots, unsigned long first,
+		       unsigned long bytes)
 {
-	return is_of(domain, table, bytes) && are_functions(domain, table, first, bytes, false);
+	return is_of(domain, table, bytes) && are_functions(domain, table, slots, first, bytes, false);
 }
 
 /* The kernel follows these at once. */
@@ -149,10 +183,11 @@ static int fits(unsigned long domain, struct net_device *dev)
 	const struct ethtool_ops *ethtool = dev->ethtool_ops;
 	const struct header_ops *header = dev->header_ops;
 
-	return fits_table(domain, dev->netdev_ops, 0, sizeof(*dev->netdev_ops)) &&
-	       (!ethtool || ethtool == usual_ethtool || fits_table(domain, ethtool, FIRST_OF_ETHTOOL, sizeof(*ethtool))) &&
-	       (!header || header == usual_header || fits_table(domain, header, 0, sizeof(*header))) &&
-	       (!dev->priv_destructor || mullion_net.is_function(domain, (unsigned long)dev->priv_destructor));
+	return fits_table(domain, dev->netdev_ops, net_slots, 0, sizeof(*dev->netdev_ops)) &&
+	       (!ethtool || ethtool == usual_ethtool || fits_table(domain, ethtool, ethtool_slots, FIRST_OF_ETHTOOL,
+							       sizeof(*ethtool))) &&
+	       (!header || header == usual_header || fits_table(domain, header, no_slots, 0, sizeof(*header))) &&
+	       (!dev->priv_destructor || is_function(domain, (unsigned long)dev->priv_destructor, no_slots, 0));
 }
 
 static void fields(struct net_device *dev, struct mullion_fields *fields)
@@ -253,7 +288,7 @@ static void watch(struct net_device *dev)
 	watched->is_in = true;
 	/* The module may have changed its tables since somebody looked: what counts are these copies. */
 	watched->ops = *dev->netdev_ops;
-	are_functions(domain, &watched->ops, 0, sizeof(watched->ops), true);
+	are_functions(domain, &watched->ops, net_slots, 0, sizeof(watched->ops), true);
 	watched->xmit = watched->ops.ndo_start_xmit;
 	watched->ops.ndo_start_xmit = watched->xmit ? xmit : dead_xmit;
 	watched->get_peer = watched->ops.ndo_get_peer_dev;
@@ -262,13 +297,13 @@ static void watch(struct net_device *dev)
 	if (dev->ethtool_ops && dev->ethtool_ops != usual_ethtool) {
 		if (is_of(domain, dev->ethtool_ops, sizeof(watched->ethtool)))
 			watched->ethtool = *dev->ethtool_ops;
-		are_functions(domain, &watched->ethtool, FIRST_OF_ETHTOOL, sizeof(watched->ethtool), true);
+		are_functions(domain, &watched->ethtool, ethtool_slots, FIRST_OF_ETHTOOL, sizeof(watched->ethtool), true);
 		dev->ethtool_ops = &watched->ethtool;
 	}
 	if (dev->header_ops && dev->header_ops != usual_header) {
 		if (is_of(domain, dev->header_ops, sizeof(watched->header)))
 			watched->header = *dev->header_ops;
-		are_functions(domain, &watched->header, 0, sizeof(watched->header), true);
+		are_functions(domain, &watched->header, no_slots, 0, sizeof(watched->header), true);
 		dev->header_ops = &watched->header;
 	}
 	/* These would hand pointers to the kernel, or buffers to the driver. */
@@ -279,7 +314,7 @@ static void watch(struct net_device *dev)
 	watched->ops.ndo_bpf = NULL;
 	watched->ops.ndo_xdp_xmit = NULL;
 	dev->hw_features &= ~NETIF_F_GRO;
-	if (mullion_net.is_function(domain, (unsigned long)dev->priv_destructor))
+	if (is_function(domain, (unsigned long)dev->priv_destructor, no_slots, 0))
 		watched->destructor = dev->priv_destructor;
 	dev->priv_destructor = destruct;
 	list_add(&watched->all, &devices);

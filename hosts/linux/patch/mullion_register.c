@@ -15,6 +15,7 @@
 #include <linux/blk_types.h>
 #include <linux/crypto.h>
 #include <linux/fs.h>
+#include <linux/fs_context.h>
 #include <linux/module.h>
 #include <linux/nls.h>
 #include <linux/notifier.h>
@@ -38,7 +39,12 @@ struct mullion_registrations {
 	unsigned long (*mapping)(unsigned long inode, unsigned long device);
 	/* Of the library: the module in whose data so many bytes lie, or 0. */
 	unsigned long (*owner)(unsigned long address, unsigned long bytes);
-	int (*is_function)(unsigned long domain, unsigned long address);
+	/* Whether the kernel may call it with these arguments: it is a function of the module's, or one that its policy names, and its
+	 * policy lends no more of them than there is. */
+	int (*fits)(unsigned long domain, unsigned long function, const struct mullion_argument *arguments);
+	/* What the function writes behind the kernel's own words is lent to it for one call: 0, if its policy does not say so. */
+	void *(*lend)(unsigned long domain, unsigned long function, unsigned long start, unsigned long bytes);
+	void (*end)(void *loan);
 	/* What the kernel has where a table of a module says so: a function with arguments that are looked at has another address there. */
 	unsigned long (*real)(unsigned long address);
 	/* The kernel's structure of a module. */
@@ -56,7 +62,12 @@ struct registered {
 	bool is_in;
 	void *copy;
 	char names[2][64];
-	notifier_fn_t notifies;
+	/* What is registered, with the module's functions where ours has some of its own. */
+	union {
+		struct crypto_alg algorithm;
+		struct shash_alg shash;
+		struct notifier_block notifier;
+	} was;
 };
 
 /* What there is of a type. */
@@ -75,18 +86,26 @@ static LIST_HEAD(all);
 	to->name = own->name; \
 } while (0)
 
-/* A function of the module, or none. */
-#define CALLS(name) do { \
-	if (own->name && !mullion_registrations.is_function(one->domain, (unsigned long)own->name)) \
+/* A function of the module, or none; and what the kernel has in its arguments. */
+#define CALLS(name, ...) do { \
+	const struct mullion_argument arguments[6] = { __VA_ARGS__ }; \
+	\
+	if (own->name && !mullion_registrations.fits(one->domain, (unsigned long)own->name, arguments)) \
 		return false; \
 	to->name = own->name; \
 } while (0)
 
 /* The kernel calls it without a look. */
-#define MUST_CALL(name) do { \
-	CALLS(name); \
+#define MUST_CALL(name, ...) do { \
+	CALLS(name, __VA_ARGS__); \
 	if (!own->name) \
 		return false; \
+} while (0)
+
+/* The kernel calls ours, if there is one of the module's. */
+#define OURS(name, function) do { \
+	if (to->name) \
+		to->name = function; \
 } while (0)
 
 static bool is_own(struct registered *one, const void *what, unsigned long bytes)
@@ -117,12 +136,12 @@ static bool copies_file_system(struct registered *one)
 
 	to->name = name(one, 0, own->name);
 	TAKES(fs_flags);
-	CALLS(init_fs_context);
-	CALLS(mount);
+	CALLS(init_fs_context, WRITES(sizeof(struct fs_context)));
+	CALLS(mount, {}, {}, READS_TEXT, READS_TEXT);
 	if (end == (unsigned long)kill_block_super)
 		to->kill_sb = kill_block_super;
 	else
-		MUST_CALL(kill_sb);
+		MUST_CALL(kill_sb, WRITES(sizeof(struct super_block)));
 	to->owner = mullion_registrations.module(one->domain);
 	/* `parameters` are for the module's own parser. */
 	return to->name && (to->mount || to->init_fs_context);
@@ -139,8 +158,8 @@ static bool copies_characters(struct registered *one)
 	to->charset = name(one, 0, own->charset);
 	if (own->alias)
 		to->alias = name(one, 1, own->alias);
-	MUST_CALL(uni2char);
-	MUST_CALL(char2uni);
+	MUST_CALL(uni2char, {}, WRITES_AS(2));
+	MUST_CALL(char2uni, READS_AS(1), {}, WRITES(sizeof(wchar_t)));
 	to->charset2lower = own->charset2lower;
 	to->charset2upper = own->charset2upper;
 	return to->charset && (to->alias || !own->alias) && is_own(one, own->charset2lower, LETTERS) &&
@@ -151,6 +170,26 @@ static bool copies_characters(struct registered *one)
 #define FLAGS (CRYPTO_ALG_NEED_FALLBACK | CRYPTO_ALG_OPTIONAL_KEY | CRYPTO_ALG_INTERNAL | CRYPTO_ALG_KERN_DRIVER_ONLY | \
 	       CRYPTO_ALG_ALLOCATES_MEMORY)
 
+/* More has no module, and the kernel adds to it in 32 bits. */
+#define MOST (64u << 10)
+
+/* Ours, of which the kernel speaks. */
+static struct registered *of(enum type type, void *copy);
+
+/*
+ * The kernel's words in front of a context say who is called next: no module writes them. So a function that makes a context
+ * is lent that alone, and its policy lets it read the rest. `contexts` in the policy names such functions.
+ */
+#define WITH_CONTEXT(one, function, context, bytes, call) ({ \
+	void *loan = mullion_registrations.lend((one)->domain, (unsigned long)(function), (unsigned long)(context), bytes); \
+	__auto_type result = (call); \
+	\
+	mullion_registrations.end(loan); \
+	result; \
+})
+
+#define TRANSFORM (sizeof(struct crypto_tfm) + own->cra_ctxsize)
+
 static bool copies_base(struct registered *one, const struct crypto_alg *own, struct crypto_alg *to)
 {
 	to->cra_flags = own->cra_flags & FLAGS;
@@ -160,11 +199,56 @@ static bool copies_base(struct registered *one, const struct crypto_alg *own, st
 	TAKES(cra_priority);
 	strscpy(to->cra_name, own->cra_name, sizeof(to->cra_name));
 	strscpy(to->cra_driver_name, own->cra_driver_name, sizeof(to->cra_driver_name));
-	CALLS(cra_init);
-	CALLS(cra_exit);
+	if (to->cra_ctxsize > MOST)
+		return false;
+	CALLS(cra_init, READS(TRANSFORM));
+	CALLS(cra_exit, READS(TRANSFORM));
 	CALLS(cra_destroy);
 	to->cra_module = mullion_registrations.module(one->domain);
 	return true;
+}
+
+static int algorithm_init(struct crypto_tfm *tfm)
+{
+	struct registered *one = of(ALGORITHM, tfm->__crt_alg);
+	const struct crypto_alg *was = &one->was.algorithm;
+
+	return WITH_CONTEXT(one, was->cra_init, crypto_tfm_ctx(tfm), was->cra_ctxsize, was->cra_init(tfm));
+}
+
+static void algorithm_exit(struct crypto_tfm *tfm)
+{
+	struct registered *one = of(ALGORITHM, tfm->__crt_alg);
+	const struct crypto_alg *was = &one->was.algorithm;
+
+	WITH_CONTEXT(one, was->cra_exit, crypto_tfm_ctx(tfm), was->cra_ctxsize, (was->cra_exit(tfm), 0));
+}
+
+static int cipher_setkey(struct crypto_tfm *tfm, const u8 *key, unsigned int bytes)
+{
+	struct registered *one = of(ALGORITHM, tfm->__crt_alg);
+	const struct crypto_alg *was = &one->was.algorithm;
+
+	return WITH_CONTEXT(one, was->cra_cipher.cia_setkey, crypto_tfm_ctx(tfm), was->cra_ctxsize,
+			    was->cra_cipher.cia_setkey(tfm, key, bytes));
+}
+
+static int compress(struct crypto_tfm *tfm, const u8 *from, unsigned int bytes, u8 *to, unsigned int *room)
+{
+	struct registered *one = of(ALGORITHM, tfm->__crt_alg);
+	const struct crypto_alg *was = &one->was.algorithm;
+
+	return WITH_CONTEXT(one, was->cra_compress.coa_compress, crypto_tfm_ctx(tfm), was->cra_ctxsize,
+			    was->cra_compress.coa_compress(tfm, from, bytes, to, room));
+}
+
+static int decompress(struct crypto_tfm *tfm, const u8 *from, unsigned int bytes, u8 *to, unsigned int *room)
+{
+	struct registered *one = of(ALGORITHM, tfm->__crt_alg);
+	const struct crypto_alg *was = &one->was.algorithm;
+
+	return WITH_CONTEXT(one, was->cra_compress.coa_decompress, crypto_tfm_ctx(tfm), was->cra_ctxsize,
+			    was->cra_compress.coa_decompress(tfm, from, bytes, to, room));
 }
 
 static bool copies_algorithm(struct registered *one)
@@ -180,37 +264,142 @@ static bool copies_algorithm(struct registered *one)
 	case CRYPTO_ALG_TYPE_CIPHER:
 		TAKES(cra_cipher.cia_min_keysize);
 		TAKES(cra_cipher.cia_max_keysize);
-		MUST_CALL(cra_cipher.cia_setkey);
-		MUST_CALL(cra_cipher.cia_encrypt);
-		MUST_CALL(cra_cipher.cia_decrypt);
-		return true;
+		MUST_CALL(cra_cipher.cia_setkey, READS(TRANSFORM), READS_AS(2));
+		MUST_CALL(cra_cipher.cia_encrypt, READS(TRANSFORM), WRITES(own->cra_blocksize), READS(own->cra_blocksize));
+		MUST_CALL(cra_cipher.cia_decrypt, READS(TRANSFORM), WRITES(own->cra_blocksize), READS(own->cra_blocksize));
+		one->was.algorithm = *to;
+		OURS(cra_cipher.cia_setkey, cipher_setkey);
+		break;
 	case CRYPTO_ALG_TYPE_COMPRESS:
-		MUST_CALL(cra_compress.coa_compress);
-		MUST_CALL(cra_compress.coa_decompress);
-		return true;
+		MUST_CALL(cra_compress.coa_compress, READS(TRANSFORM), READS_AS(2), {}, WRITES_AS_AT(4), WRITES(sizeof(int)));
+		MUST_CALL(cra_compress.coa_decompress, READS(TRANSFORM), READS_AS(2), {}, WRITES_AS_AT(4), WRITES(sizeof(int)));
+		one->was.algorithm = *to;
+		OURS(cra_compress.coa_compress, compress);
+		OURS(cra_compress.coa_decompress, decompress);
+		break;
+	default:
+		return false;
 	}
-	return false;
+	OURS(cra_init, algorithm_init);
+	OURS(cra_exit, algorithm_exit);
+	return true;
 }
+
+/* The digest that is being made, whose first word leads to what is called next: the module writes beside it. */
+#define KEEPS(desc, call) ({ \
+	struct crypto_shash *tfm = (desc)->tfm; \
+	struct registered *one = of(SHASH, crypto_shash_alg(tfm)); \
+	const struct shash_alg *was = &one->was.shash; \
+	int result = (call); \
+	\
+	(desc)->tfm = tfm; \
+	result; \
+})
+
+/* Some modules have one function for digests of several sizes. */
+#define KEEPS_DIGEST(desc, to, call) ({ \
+	u8 digest[HASH_MAX_DIGESTSIZE] = {}; \
+	int error = KEEPS(desc, call); \
+	\
+	if (!error) \
+		memcpy(to, digest, crypto_shash_digestsize((desc)->tfm)); \
+	error; \
+})
+
+static int shash_init(struct shash_desc *desc)
+{
+	return KEEPS(desc, was->init(desc));
+}
+
+static int shash_update(struct shash_desc *desc, const u8 *from, unsigned int bytes)
+{
+	return KEEPS(desc, was->update(desc, from, bytes));
+}
+
+static int shash_final(struct shash_desc *desc, u8 *to)
+{
+	return KEEPS_DIGEST(desc, to, was->final(desc, digest));
+}
+
+static int shash_finup(struct shash_desc *desc, const u8 *from, unsigned int bytes, u8 *to)
+{
+	return KEEPS_DIGEST(desc, to, was->finup(desc, from, bytes, digest));
+}
+
+static int shash_digest(struct shash_desc *desc, const u8 *from, unsigned int bytes, u8 *to)
+{
+	return KEEPS_DIGEST(desc, to, was->digest(desc, from, bytes, digest));
+}
+
+static int shash_export(struct shash_desc *desc, void *to)
+{
+	return KEEPS(desc, was->export(desc, to));
+}
+
+static int shash_import(struct shash_desc *desc, const void *from)
+{
+	return KEEPS(desc, was->import(desc, from));
+}
+
+static int shash_setkey(struct crypto_shash *tfm, const u8 *key, unsigned int bytes)
+{
+	struct registered *one = of(SHASH, crypto_shash_alg(tfm));
+	const struct shash_alg *was = &one->was.shash;
+
+	return WITH_CONTEXT(one, was->setkey, crypto_shash_ctx(tfm), was->base.cra_ctxsize, was->setkey(tfm, key, bytes));
+}
+
+static int shash_base_init(struct crypto_tfm *tfm)
+{
+	struct registered *one = of(SHASH, container_of(tfm->__crt_alg, struct shash_alg, base));
+	const struct shash_alg *was = &one->was.shash;
+
+	return WITH_CONTEXT(one, was->base.cra_init, crypto_tfm_ctx(tfm), was->base.cra_ctxsize, was->base.cra_init(tfm));
+}
+
+static void shash_base_exit(struct crypto_tfm *tfm)
+{
+	struct registered *one = of(SHASH, container_of(tfm->__crt_alg, struct shash_alg, base));
+	const struct shash_alg *was = &one->was.shash;
+
+	WITH_CONTEXT(one, was->base.cra_exit, crypto_tfm_ctx(tfm), was->base.cra_ctxsize, (was->base.cra_exit(tfm), 0));
+}
+
+#define DESC WRITES(sizeof(struct shash_desc) + own->descsize)
 
 static bool copies_shash(struct registered *one)
 {
 	const struct shash_alg *own = (void *)one->own;
 	struct shash_alg *to = one->copy;
 
-	MUST_CALL(init);
-	MUST_CALL(update);
-	MUST_CALL(final);
-	CALLS(finup);
-	CALLS(digest);
-	CALLS(export);
-	CALLS(import);
-	CALLS(setkey);
-	CALLS(init_tfm);
-	CALLS(exit_tfm);
 	TAKES(descsize);
 	TAKES(digestsize);
 	TAKES(statesize);
-	return copies_base(one, &own->base, &to->base);
+	/* The kernel's own bounds, before somebody adds to them. */
+	if (to->descsize > HASH_MAX_DESCSIZE || to->digestsize > HASH_MAX_DIGESTSIZE || to->statesize > HASH_MAX_STATESIZE)
+		return false;
+	MUST_CALL(init, DESC);
+	MUST_CALL(update, DESC, READS_AS(2));
+	MUST_CALL(final, DESC, WRITES(HASH_MAX_DIGESTSIZE));
+	CALLS(finup, DESC, READS_AS(2), {}, WRITES(HASH_MAX_DIGESTSIZE));
+	CALLS(digest, DESC, READS_AS(2), {}, WRITES(HASH_MAX_DIGESTSIZE));
+	CALLS(export, DESC, WRITES(own->statesize));
+	CALLS(import, DESC, READS(own->statesize));
+	CALLS(setkey, READS(sizeof(struct crypto_shash) + own->base.cra_ctxsize), READS_AS(2));
+	if (!copies_base(one, &own->base, &to->base))
+		return false;
+	one->was.shash = *to;
+	OURS(init, shash_init);
+	OURS(update, shash_update);
+	OURS(final, shash_final);
+	OURS(finup, shash_finup);
+	OURS(digest, shash_digest);
+	OURS(export, shash_export);
+	OURS(import, shash_import);
+	OURS(setkey, shash_setkey);
+	OURS(base.cra_init, shash_base_init);
+	OURS(base.cra_exit, shash_base_exit);
+	return true;
 }
 
 static bool copies_scomp(struct registered *one)
@@ -220,20 +409,17 @@ static bool copies_scomp(struct registered *one)
 
 	MUST_CALL(alloc_ctx);
 	MUST_CALL(free_ctx);
-	MUST_CALL(compress);
-	MUST_CALL(decompress);
+	MUST_CALL(compress, {}, READS_AS(2), {}, WRITES_AS_AT(4), WRITES(sizeof(int)));
+	MUST_CALL(decompress, {}, READS_AS(2), {}, WRITES_AS_AT(4), WRITES(sizeof(int)));
 	return copies_base(one, &own->base, &to->base);
 }
 
 /* The module's function gets the module's structure. */
 static int notifies(struct notifier_block *block, unsigned long what, void *data)
 {
-	struct registered *one;
+	struct registered *one = of(NOTIFIER, block);
 
-	list_for_each_entry(one, &all, all)
-		if (one->copy == block)
-			return one->notifies((struct notifier_block *)one->own, what, data);
-	return NOTIFY_DONE;
+	return one->was.notifier.notifier_call((struct notifier_block *)one->own, what, data);
 }
 
 static bool copies_notifier(struct registered *one)
@@ -241,10 +427,10 @@ static bool copies_notifier(struct registered *one)
 	const struct notifier_block *own = (void *)one->own;
 	struct notifier_block *to = one->copy;
 
-	MUST_CALL(notifier_call);
+	MUST_CALL(notifier_call, {}, {}, READS(sizeof(struct crypto_alg)));
 	TAKES(priority);
-	one->notifies = own->notifier_call;
-	to->notifier_call = notifies;
+	one->was.notifier = *to;
+	OURS(notifier_call, notifies);
 	return true;
 }
 
@@ -259,6 +445,17 @@ static struct kind kinds[TYPES] = {
 	[NOTIFIER] = KIND(notifier_block, copies_notifier),
 };
 
+/* It lies behind its structure. */
+static struct registered **place(const struct kind *kind, void *copy)
+{
+	return copy + ALIGN(kind->bytes, sizeof(void *));
+}
+
+static struct registered *of(enum type type, void *copy)
+{
+	return *place(&kinds[type], copy);
+}
+
 static unsigned long copy(unsigned long domain, int type, unsigned long own)
 {
 	struct kind *kind = &kinds[type];
@@ -271,6 +468,7 @@ static unsigned long copy(unsigned long domain, int type, unsigned long own)
 	one->type = type;
 	one->own = own;
 	one->copy = kmem_cache_zalloc(kind->cache, GFP_KERNEL | __GFP_NOFAIL);
+	*place(kind, one->copy) = one;
 	if (!kind->copies(one)) {
 		kmem_cache_free(kind->cache, one->copy);
 		kfree(one);
@@ -345,7 +543,9 @@ static int __init begin(void)
 	struct kind *kind;
 
 	for (kind = kinds; kind < kinds + TYPES; kind++) {
-		kind->cache = kmem_cache_create(kind->name, kind->bytes, 0, 0, NULL);
+		unsigned int bytes = ALIGN(kind->bytes, sizeof(void *)) + sizeof(void *);
+
+		kind->cache = kmem_cache_create(kind->name, bytes, 0, 0, NULL);
 		if (!kind->cache)
 			return -ENOMEM;
 	}

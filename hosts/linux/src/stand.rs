@@ -24,6 +24,16 @@ pub fn stand(maker: &Maker<'_>, module: &Module, file: &File) -> Result<String, 
     Ok(text(&module.name, &exports))
 }
 
+/// One that begins with what several have.
+macro_rules! with_slots {
+    ($name:literal) => {
+        concat!(
+            include_str!("../patch/mullion_slots.h"),
+            include_str!(concat!("../patch/", $name, ".c"))
+        )
+    };
+}
+
 /// The modules for recovery, for timers and the like, for trees, for questions, for networks, their kinds and disks, and for calls of libraries, and their
 /// sources.
 pub(crate) const ORDINARY: [(&str, &str); 10] = [
@@ -31,15 +41,12 @@ pub(crate) const ORDINARY: [(&str, &str); 10] = [
         "mullion_recover",
         include_str!("../patch/mullion_recover.c"),
     ),
-    ("mullion_block", include_str!("../patch/mullion_block.c")),
+    ("mullion_block", with_slots!("mullion_block")),
     ("mullion_later", include_str!("../patch/mullion_later.c")),
-    ("mullion_link", include_str!("../patch/mullion_link.c")),
+    ("mullion_link", with_slots!("mullion_link")),
     ("mullion_live", include_str!("../patch/mullion_live.c")),
-    ("mullion_net", include_str!("../patch/mullion_net.c")),
-    (
-        "mullion_register",
-        include_str!("../patch/mullion_register.c"),
-    ),
+    ("mullion_net", with_slots!("mullion_net")),
+    ("mullion_register", with_slots!("mullion_register")),
     (
         "mullion_streams",
         include_str!("../patch/mullion_streams.c"),

@@ -37,7 +37,7 @@ fn attacks() -> Vec<Attack> {
     all
 }
 
-const USES: &str = "#include <linux/fiemap.h>\n#include <linux/find.h>\n#include <linux/fs.h>\n#include <linux/iomap.h>\n\
+const USES: &str = "#include <linux/fiemap.h>\n#include <linux/find.h>\n#include <linux/fwnode.h>\n#include <linux/fs.h>\n#include <linux/iomap.h>\n\
      #include <linux/mm.h>\n#include <linux/panic.h>\n#include <linux/parser.h>\n#include <linux/pipe_fs_i.h>\n\
      #include <linux/rbtree.h>\n#include <linux/rcuwait.h>\n#include <linux/seq_file.h>\n#include <linux/slab.h>\n#include <linux/uio.h>\n#include <linux/buffer_head.h>\n#include <linux/fileattr.h>\n";
 
@@ -62,52 +62,133 @@ pub(crate) fn run(machine: &Machine<'_>, folder: &Path) {
     what_a_file_system_forges_is_refused(machine, &folder.join("ext2"));
 }
 
-/// What a module changes of a structure that it has registered, behind that: the module, the file of its source, the line before or
-/// behind which it does so, and what it does.
-const REGISTERED: [(&str, &str, &str, bool, &str); 3] = [
+/// A module that says of itself what is not so, or changes what it has registered.
+struct Registered {
+    name: &'static str,
+    module: &'static str,
+    /// The file of its source, what stands there, and what stands there then.
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+    /// What the wall says; nothing: the kernel does not notice.
+    caught: &'static str,
+    /// What is done with it.
+    script: &'static str,
+}
+
+const REGISTERED: [Registered; 9] = [
     // The kernel takes it out of its list.
-    (
-        "md5",
-        "/crypto/md5.c",
-        "crypto_unregister_shash(&alg);",
-        true,
-        "static long words[2];\nalg.base.cra_list.next = (void *)((char *)&panic_timeout - 8);\n\
-         alg.base.cra_list.prev = (void *)words;",
-    ),
+    Registered {
+        name: "listed",
+        module: "md5",
+        file: "/crypto/md5.c",
+        from: "crypto_unregister_shash(&alg);",
+        to: "static long words[2];\nalg.base.cra_list.next = (void *)((char *)&panic_timeout - 8);\n\
+             alg.base.cra_list.prev = (void *)words;\ncrypto_unregister_shash(&alg);",
+        caught: "",
+        script: "rmmod md5\n",
+    },
     // The kernel calls it when the next algorithm comes.
-    (
-        "crc_t10dif",
-        "/lib/crc-t10dif.c",
-        "crypto_register_notifier(&crc_t10dif_nb);",
-        false,
-        "static struct notifier_block forged;\nforged.notifier_call = (void *)&panic_timeout;\ncrc_t10dif_nb.next = &forged;",
-    ),
+    Registered {
+        name: "chained",
+        module: "crc_t10dif",
+        file: "/lib/crc-t10dif.c",
+        from: "crypto_register_notifier(&crc_t10dif_nb);",
+        to: "crypto_register_notifier(&crc_t10dif_nb);\nstatic struct notifier_block forged;\n\
+             forged.notifier_call = (void *)&panic_timeout;\ncrc_t10dif_nb.next = &forged;",
+        caught: "",
+        script: "rmmod crc_t10dif\n",
+    },
     // The same of one of several.
-    (
-        "tea",
-        "/crypto/tea.c",
-        "crypto_unregister_algs(tea_algs, ARRAY_SIZE(tea_algs));",
-        true,
-        "static long words[2];\ntea_algs[0].cra_list.next = (void *)((char *)&panic_timeout - 8);\n\
-         tea_algs[0].cra_list.prev = (void *)words;",
-    ),
+    Registered {
+        name: "several",
+        module: "tea",
+        file: "/crypto/tea.c",
+        from: "crypto_unregister_algs(tea_algs, ARRAY_SIZE(tea_algs));",
+        to: "static long words[2];\ntea_algs[0].cra_list.next = (void *)((char *)&panic_timeout - 8);\n\
+             tea_algs[0].cra_list.prev = (void *)words;\ncrypto_unregister_algs(tea_algs, ARRAY_SIZE(tea_algs));",
+        caught: "",
+        script: "rmmod tea\n",
+    },
+    // The word in front of a digest that is being made leads to what the kernel calls next.
+    Registered {
+        name: "digest",
+        module: "md5",
+        file: "/crypto/md5.c",
+        from: "mctx->byte_count = 0;\n\n\treturn 0;",
+        to: "mctx->byte_count = 0;\nstatic struct crypto_shash forged;\nstatic struct shash_alg other;\n\
+             other.update = (void *)&panic_timeout;\nforged.base.__crt_alg = &other.base;\n\
+             desc->tfm = &forged;\nreturn 0;",
+        caught: "",
+        script: "hash md5 3\nrmmod md5\n",
+    },
+    // So do words in front of a cipher's keys.
+    Registered {
+        name: "cipher",
+        module: "tea",
+        file: "/crypto/tea.c",
+        from: "struct tea_ctx *ctx = crypto_tfm_ctx(tfm);\n\tconst __le32 *key",
+        to: "static struct crypto_alg forged;\nforged.cra_cipher.cia_encrypt = (void *)&panic_timeout;\n\
+             tfm->__crt_alg = &forged;\nstruct tea_ctx *ctx = crypto_tfm_ctx(tfm);\n\tconst __le32 *key",
+        caught: "mullion: tea: Access in tea_setkey",
+        script: "",
+    },
+    // What the kernel makes room for is less than what the function is lent.
+    Registered {
+        name: "small",
+        module: "md5",
+        file: "/crypto/md5.c",
+        from: ".descsize\t=\tsizeof(struct md5_state),",
+        to: ".descsize\t=\t8,",
+        caught: "has words that the kernel may not have",
+        script: "hash md5 3\n",
+    },
+    // The kernel adds to it, and has room for less than its own words.
+    Registered {
+        name: "context",
+        module: "md5",
+        file: "/crypto/md5.c",
+        from: ".cra_module\t =\tTHIS_MODULE,",
+        to: ".cra_module\t =\tTHIS_MODULE,\n.cra_ctxsize = -39,",
+        caught: "has words that the kernel may not have",
+        script: "hash md5 3\n",
+    },
+    // The function is lent what stands in an argument that the kernel does not pass there.
+    Registered {
+        name: "place",
+        module: "md5",
+        file: "/crypto/md5.c",
+        from: ".update\t\t=\tmd5_update,",
+        to: ".update\t\t=\t(void *)md5_export,\n.init_tfm = (void *)md5_update,",
+        caught: "has words that the kernel may not have",
+        script: "hash md5 3\n",
+    },
+    // The kernel reads 256 letters there.
+    Registered {
+        name: "letters",
+        module: "nls_cp437",
+        file: "/fs/nls/nls_cp437.c",
+        from: ".charset2lower\t= charset2lower,",
+        to: ".charset2lower\t= (void *)&panic_timeout,",
+        caught: "has words that the kernel may not have",
+        script: "",
+    },
 ];
 
 /// The kernel's lists go through copies of its own.
 fn what_is_registered_is_the_kernel_s(machine: &Machine<'_>, folder: &Path) {
     let only = std::env::var("ONLY").ok();
-    for (module, file, line, before, harm) in REGISTERED {
-        if only
-            .as_ref()
-            .is_some_and(|only| only.split(',').all(|name| name != module))
-        {
-            continue;
-        }
-        let folder = folder.join(module);
+    let is_meant = |one: &&Registered| {
+        let names = only.as_deref().map(|only| only.split(','));
+        names.is_none_or(|mut names| names.any(|name| name == one.name))
+    };
+    for one in REGISTERED.iter().filter(is_meant) {
+        let folder = folder.join(one.name);
         fs::create_dir_all(&folder).expect("a folder");
-        let modules = ["cryptomgr", module, "crc32_generic"];
+        let modules = ["cryptomgr", "algif_hash", one.module, "crc32_generic"];
         let script = format!(
-            "show /proc/sys/kernel/panic\nrmmod {module}\nshow /proc/sys/kernel/panic\nshow /proc/sys/kernel/ostype\n"
+            "show /proc/sys/kernel/panic\n{}rest more\nshow /proc/sys/kernel/panic\nshow /proc/sys/kernel/ostype\n",
+            one.script
         );
         let work = Work {
             modules: modules.map(str::to_owned).into(),
@@ -116,14 +197,10 @@ fn what_is_registered_is_the_kernel_s(machine: &Machine<'_>, folder: &Path) {
         };
         let changed = folder.join("changed.c");
         let mut wild = |source: &str| {
-            source.ends_with(file).then(|| {
+            source.ends_with(one.file).then(|| {
                 let text = fs::read_to_string(source).expect("the source");
-                assert!(text.contains(line), "{text}");
-                let all = match before {
-                    true => format!("{{ {harm}\n{line} }}"),
-                    false => format!("{line}\n{{ {harm} }}"),
-                };
-                let text = text.replacen(line, &all, 1);
+                assert!(text.contains(one.from), "{text}");
+                let text = text.replacen(one.from, one.to, 1);
                 fs::write(&changed, format!("#include <linux/panic.h>\n{text}")).expect("a file");
                 changed.clone()
             })
@@ -131,19 +208,17 @@ fn what_is_registered_is_the_kernel_s(machine: &Machine<'_>, folder: &Path) {
         let walled = machine.wall(&work.modules, Protection::ReadWrite, &folder, &mut wild);
         walled.expect("modules");
         let said = machine.boot(&work, Instead::Walled(&folder, &library()));
-        let said = said.unwrap_or_else(|error| panic!("{module}: {error}"));
-        let gone = format!("init: rmmod {module}: done");
-        expect(
-            &said,
-            &[
-                &gone,
-                "init: insmod crc32_generic: done",
-                ": Linux",
-                "init: ends",
-            ],
-        );
+        let said = said.unwrap_or_else(|error| panic!("{}: {error}", one.name));
+        let gone = format!("init: rmmod {}: done", one.module);
+        let gone = if one.script.contains("rmmod") {
+            gone.as_str()
+        } else {
+            ""
+        };
+        let whole = "init: insmod crc32_generic: done";
+        expect(&said, &[gone, one.caught, whole, ": Linux", "init: ends"]);
         let same = said.matches("init: show /proc/sys/kernel/panic: -1");
-        assert_eq!(same.count(), 2, "{module}:\n{said}");
+        assert_eq!(same.count(), 2, "{}:\n{said}", one.name);
     }
 }
 

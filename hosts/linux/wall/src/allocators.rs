@@ -19,7 +19,7 @@ use crate::registrations::{self, Register};
 use crate::trees::{self, Tree};
 use crate::{WALL, costs, disks, packets, returns, rights};
 use inodes::{ends_hash, ends_new, forgets_new, makes_inode, makes_root, takes_inode};
-use memory::{Source, copies, frees, frees_of, frees_page, gives, gives_of};
+use memory::{Source, copies, frees, frees_of, frees_page, gives, gives_of, makes_cache};
 use mullion_word::runtime::{caller, refuse};
 use mullion_word_table::Access;
 use parcels::{changes_packet, forwards_packet, gives_packet, takes_packet};
@@ -451,6 +451,8 @@ enum How {
     GivesPage(Option<usize>),
     EndsWrite(usize),
     MakesRoot,
+    /// Whether the name is the gate's copy.
+    MakesCache(bool),
     MakesInode,
     TakesInode(By),
     EndsNew,
@@ -500,6 +502,7 @@ fn mediate(how: How, name: &'static str, real: &AtomicUsize, arguments: Argument
             gives_back(name, real, thing, at, arguments)
         }
         How::MakesRoot => makes_root(name, real, arguments),
+        How::MakesCache(is_copy) => makes_cache(name, real, is_copy, arguments),
         How::MakesInode => makes_inode(name, real, arguments),
         How::TakesInode(by) => takes_inode(real, by, arguments),
         How::EndsNew => ends_new(name, real, arguments),
@@ -644,6 +647,9 @@ mediated! {
     "mullion_super_ends" super_ends GivesBack(Unfrozen, 0),
     "crypto_alloc_shash" alloc_shash Takes(Hash, Result),
     "crypto_destroy_tfm" destroy_tfm EndsHash,
+    "load_nls" load_nls Takes(Characters, Result),
+    "load_nls_default" load_nls_default Takes(Characters, Result),
+    "unload_nls" unload_nls GivesBack(Characters, 0),
     "new_inode" new_inode Takes(Inode, Result),
     "ihold" ihold Takes(Inode, Always),
     "iput" iput EndsInode(0),
@@ -659,8 +665,8 @@ mediated! {
     "d_instantiate" d_instantiate GivesBack(Inode, 1),
     "d_instantiate_new" d_instantiate_new GivesBack(Inode, 1),
     "d_tmpfile" d_tmpfile GivesBack(Inode, 1),
-    "kmem_cache_create" cache_create Takes(Cache, Result),
-    "kmem_cache_create_usercopy" cache_create_usercopy Takes(Cache, Result),
+    "kmem_cache_create" cache_create MakesCache(false),
+    "kmem_cache_create_usercopy" cache_create_usercopy MakesCache(true),
     "kmem_cache_destroy" cache_destroy GivesBack(Cache, 0),
     "register_filesystem" register_filesystem Register(Add(R::FileSystem)),
     "unregister_filesystem" unregister_filesystem Register(Remove(R::FileSystem)),

@@ -11,7 +11,7 @@
 use crate::journal::{self, Thing};
 use crate::kernel::Kernel;
 use crate::packets::{self, Lent};
-use crate::{WALL, links, returns, types};
+use crate::{WALL, returns, slots, types};
 use mullion_word::runtime::{Domain, Granted};
 use std::ffi::{c_int, c_ulong};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -42,7 +42,7 @@ struct Block {
     lend: Option<extern "C" fn(c_ulong, c_ulong, *const Piece, c_ulong)>,
     marks: Option<extern "C" fn(c_ulong) -> c_ulong>,
     leaves: Option<extern "C" fn(c_ulong, c_ulong)>,
-    is_function: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
+    may_call: Option<extern "C" fn(c_ulong, c_ulong, *const slots::Argument) -> c_int>,
     is_module: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn settle(kernel: Kernel) {
         (*block).owner = Some(packets::owner);
         (*block).marks = Some(returns::marks);
         (*block).leaves = Some(returns::leaves);
-        (*block).is_function = Some(links::is_function);
+        (*block).may_call = Some(slots::fits);
         (*block).is_module = Some(is_module);
     }
     BLOCK.store(block, Ordering::Relaxed);
@@ -173,7 +173,10 @@ pub(crate) fn fail(request: u64) {
     }
 }
 
-/// Rights to pages and to their structures.
+/// Where a page's structure has a number that is for its owner. `mullion_block.c` holds it against the kernel's.
+const INDEX: u64 = 32;
+
+/// Rights to pages, and to read their structures.
 pub(crate) fn rights_to_pages(domain: &Domain, page: u64, order: u64) -> Vec<Granted> {
     let (Some(wall), Some(block)) = (WALL.get(), block()) else {
         return Vec::new();
@@ -183,16 +186,21 @@ pub(crate) fn rights_to_pages(domain: &Domain, page: u64, order: u64) -> Vec<Gra
     };
     let count = 1_u64 << order.min(20);
     let memory = (block.memory)(page);
-    let all = [(memory, count * 4096), (page, count * structure.bytes)];
-    let right = |(start, bytes): (u64, u64)| {
+    // Of a page's structure the module has one number: the kernel believes the rest when the page goes back.
+    let all = [
+        (memory, count * 4096, true),
+        (page, count * structure.bytes, false),
+    ];
+    let numbers = (0..count).map(|at| (page + at * structure.bytes + INDEX, 8, true));
+    let right = |(start, bytes, write): (u64, u64, bool)| {
         // SAFETY: the kernel has given these pages to this module, and nobody else has them until they go back.
         unsafe {
             wall.host
-                .grant_for(domain, start as usize, bytes as usize, true)
+                .grant_for(domain, start as usize, bytes as usize, write)
         }
         .ok()
     };
-    all.into_iter().filter_map(right).collect()
+    all.into_iter().chain(numbers).filter_map(right).collect()
 }
 
 /// The module's disks give errors from now on.

@@ -68,6 +68,8 @@ pub(crate) enum Thing {
     Unfrozen,
     /// An algorithm of digests that is had to be called.
     Hash,
+    /// A reference to a table of characters.
+    Characters,
     /// Page faults, or soft interrupts, that are off in a task: once for each time.
     PageFaults,
     BottomHalves,
@@ -117,6 +119,7 @@ impl Thing {
             | Thing::NewInode
             | Thing::Unfrozen
             | Thing::Hash
+            | Thing::Characters
             | Thing::PageFaults
             | Thing::BottomHalves => false,
         }
@@ -143,7 +146,7 @@ const fn undo(thing: Thing, name: &'static str, first: &'static str) -> Undo {
     }
 }
 
-static UNDO: [Undo; 25] = [
+static UNDO: [Undo; 26] = [
     undo(Thing::Buffer, "__brelse", ""),
     // Not at once: the kernel's function that has called the module may need the lock to its end.
     undo(Thing::BufferLock, "mullion_undo_buffer_lock", ""),
@@ -172,6 +175,7 @@ static UNDO: [Undo; 25] = [
     undo(Thing::NewInode, "", "mullion_undo_new_inode"),
     undo(Thing::Unfrozen, "", "mullion_super_ends"),
     undo(Thing::Hash, "mullion_undo_hash", ""),
+    undo(Thing::Characters, "unload_nls", ""),
     undo(Thing::PageFaults, "", "mullion_undo_pagefaults"),
     undo(Thing::BottomHalves, "", "mullion_undo_bottom_halves"),
 ];

@@ -13,6 +13,7 @@
 mod allocators;
 mod costs;
 mod disks;
+mod formats;
 mod hands;
 mod journal;
 mod kernel;
@@ -26,6 +27,7 @@ mod registrations;
 mod returns;
 mod rights;
 mod signals;
+mod slots;
 mod trees;
 mod types;
 

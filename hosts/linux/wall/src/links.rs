@@ -9,7 +9,7 @@
 
 use crate::journal::{self, Thing};
 use crate::kernel::Kernel;
-use crate::{WALL, packets, types};
+use crate::{WALL, packets, slots};
 use mullion_word::runtime::{Domain, Granted, caller, refuse};
 use mullion_word_table::Access;
 use std::ffi::{c_int, c_ulong, c_void};
@@ -44,7 +44,7 @@ struct Links {
     fits: extern "C" fn(c_ulong, c_ulong) -> c_int,
     kill: extern "C" fn(c_ulong),
     owner: Option<extern "C" fn(c_ulong, c_ulong) -> c_ulong>,
-    is_function: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
+    may_call: Option<extern "C" fn(c_ulong, c_ulong, *const slots::Argument) -> c_int>,
     may_register: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
     has: Option<extern "C" fn(c_ulong, c_ulong)>,
     had: Option<extern "C" fn(c_ulong, c_ulong)>,
@@ -73,7 +73,7 @@ pub(crate) fn settle(kernel: Kernel) {
     // SAFETY: it is the kernel's own structure of this form, which stays, and one task at a time is in here.
     unsafe {
         (*links).owner = Some(packets::owner);
-        (*links).is_function = Some(is_function);
+        (*links).may_call = Some(slots::fits);
         (*links).may_register = Some(may_register);
         (*links).has = Some(has);
         (*links).had = Some(had);
@@ -90,11 +90,6 @@ fn links() -> Option<&'static Links> {
 
 fn domain(number: c_ulong) -> Option<Domain> {
     WALL.get()?.domain(number)
-}
-
-/// Whether the kernel may call it where a table of the module says so.
-pub(crate) extern "C" fn is_function(number: c_ulong, address: c_ulong) -> c_int {
-    domain(number).is_some_and(|domain| types::may_call(&domain, address)) as c_int
 }
 
 extern "C" fn may_register(number: c_ulong, device: c_ulong) -> c_int {

@@ -2,7 +2,7 @@
 
 use crate::allocators::{ALL, Mediated, instead};
 use crate::rights::{Kinds, has_kinds, on_demand};
-use crate::{Wall, signals, types};
+use crate::{Wall, signals, slots, types};
 use crate::{disks, hands, journal, later, lends, links, packets, registrations, returns, trees};
 use mullion_word::OpenError;
 use mullion_word::runtime::{Domain, LoadError, Module, Policy};
@@ -50,7 +50,7 @@ pub(crate) enum Refused {
 /// Makes a domain of the module with this name; `of` is the kernel's own structure of it.
 pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, Refused> {
     let folder = wall.folder.clone();
-    let (module, mut policy, kinds, (said, lent), mediated, (trusted, described, tables)) =
+    let (module, mut policy, kinds, (said, lent), mediated, (trusted, described, tables, slots)) =
         signals::aside(|| prepare(&folder, name))??;
     for one in mediated {
         if let Some(address) = wall.kernel.symbol(one.name, of) {
@@ -91,7 +91,8 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
     lends::has_said(name, lent);
     has_kinds(&domain, &kinds);
     types::is_of(&domain, of as u64);
-    let symbol = |name: &String| Some(wall.kernel.symbol(name, of)? as u64);
+    slots::has_said(domain, &slots);
+    let symbol = |name: &String| Some((wall.kernel.symbol(name, of)? as u64, name.clone()));
     types::has_tables(&domain, tables.iter().filter_map(symbol).collect());
     on_demand(wall.host, wall.kernel, domain, kinds, name.to_owned());
     wall.kernel
@@ -100,15 +101,15 @@ pub(crate) fn load(wall: &Wall, name: &str, of: *mut c_void) -> Result<Domain, R
 }
 
 /// The parts of a policy: its functions, its kinds of objects, its calls between modules with the memory that they lend, and the
-/// allocators that it names. The last three are the functions that it trusts, those of them whose effects it has,
-/// and those of the kernel that the module's tables may have.
+/// allocators that it names. The last four are the functions that it trusts, those of them whose effects it has,
+/// those of the kernel that the module's tables may have, and what functions of its own are lent.
 type Prepared = (
     Arc<Module>,
     Policy,
     Kinds,
     (hands::Said, Vec<(String, lends::Lend)>),
     Vec<&'static Mediated>,
-    (BTreeSet<String>, BTreeSet<String>, Vec<String>),
+    (BTreeSet<String>, BTreeSet<String>, Vec<String>, slots::Said),
 );
 
 fn read(path: PathBuf) -> Result<Vec<u8>, Refused> {
@@ -158,6 +159,6 @@ fn prepare(folder: &Path, name: &str) -> Result<Prepared, Refused> {
         types::is_known(function, true).map_err(Refused::Types)?;
     }
     let said = (said, lent);
-    let names = (trusted, described, tables);
+    let names = (trusted, described, tables, slots::Said::of(&file));
     Ok((module, policy, kinds, said, mediated, names))
 }

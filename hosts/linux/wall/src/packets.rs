@@ -10,7 +10,7 @@
 
 use crate::journal::{self, Thing};
 use crate::kernel::{Kernel, Object};
-use crate::{WALL, disks, links, returns, rights};
+use crate::{WALL, disks, links, returns, rights, slots};
 use mullion_word::runtime::{Domain, Granted};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_ulong, c_void};
@@ -57,7 +57,7 @@ struct Net {
     gone: Option<extern "C" fn(c_ulong, c_ulong)>,
     marks: Option<extern "C" fn(c_ulong) -> c_ulong>,
     leaves: Option<extern "C" fn(c_ulong, c_ulong)>,
-    is_function: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
+    may_call: Option<extern "C" fn(c_ulong, c_ulong, *const slots::Argument) -> c_int>,
 }
 
 static NET: AtomicPtr<Net> = AtomicPtr::new(std::ptr::null_mut());
@@ -108,7 +108,7 @@ pub(crate) fn settle(kernel: Kernel) {
         (*net).gone = Some(gone);
         (*net).marks = Some(returns::marks);
         (*net).leaves = Some(returns::leaves);
-        (*net).is_function = Some(links::is_function);
+        (*net).may_call = Some(slots::fits);
     }
     NET.store(net, Ordering::Relaxed);
 }

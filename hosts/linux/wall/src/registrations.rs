@@ -8,7 +8,7 @@
 
 use crate::journal::{self, Thing};
 use crate::kernel::Kernel;
-use crate::{WALL, links, packets, rights, types};
+use crate::{WALL, packets, rights, slots, types};
 use mullion_word::runtime::{Domain, caller, refuse};
 use std::ffi::{c_int, c_ulong, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -68,7 +68,9 @@ struct Registrations {
     is_of_super: extern "C" fn(c_ulong, c_ulong) -> c_int,
     mapping: extern "C" fn(c_ulong, c_ulong) -> c_ulong,
     owner: Option<extern "C" fn(c_ulong, c_ulong) -> c_ulong>,
-    is_function: Option<extern "C" fn(c_ulong, c_ulong) -> c_int>,
+    fits: Option<extern "C" fn(c_ulong, c_ulong, *const slots::Argument) -> c_int>,
+    lend: Option<extern "C" fn(c_ulong, c_ulong, c_ulong, c_ulong) -> *mut c_void>,
+    end: Option<extern "C" fn(*mut c_void)>,
     real: Option<extern "C" fn(c_ulong) -> c_ulong>,
     module: Option<extern "C" fn(c_ulong) -> c_ulong>,
 }
@@ -87,7 +89,9 @@ pub(crate) fn settle(kernel: Kernel) {
     // SAFETY: it is the kernel's own structure of this form, which stays, and one task at a time is in here.
     unsafe {
         (*other).owner = Some(packets::owner);
-        (*other).is_function = Some(links::is_function);
+        (*other).fits = Some(slots::fits);
+        (*other).lend = Some(slots::lend);
+        (*other).end = Some(slots::end);
         (*other).real = Some(real);
         (*other).module = Some(module);
     }

@@ -26,6 +26,8 @@ pub(crate) struct Kinds {
     writes: BTreeSet<String>,
     /// What it frees of what others have allocated.
     frees: BTreeSet<String>,
+    /// Caches of its own whose names do not begin so.
+    caches: BTreeSet<String>,
     /// What is not there is told and granted: for a run that writes a policy.
     learns: bool,
     /// What it allocates is its own until its end.
@@ -43,6 +45,7 @@ impl Kinds {
             reads: list("reads"),
             writes: list("writes"),
             frees: list("frees"),
+            caches: list("caches"),
             owns: list("recovers").contains("memory"),
             learns: file.groups.contains_key("learn"),
         }
@@ -346,19 +349,23 @@ pub(crate) fn may_now(domain: &Domain, address: u64) -> bool {
     domain.view().allows(address, 8, Access::READ)
 }
 
-fn may_bytes(domain: &Domain, (address, bytes): (u64, u64), write: bool) -> bool {
+/// The same of so many bytes.
+pub(crate) fn may_bytes(domain: &Domain, (address, bytes): (u64, u64), write: bool) -> bool {
     let access = if write { Access::WRITE } else { Access::READ };
     if domain.view().allows(address, bytes, access) {
         return true;
     }
     let object = WALL.get().and_then(|wall| wall.kernel.object(address));
-    object.is_some_and(|object| match kinds().get(&domain.id().get()) {
-        Some(kinds) => match kinds.right_to(&object) {
-            Some(right) => right || !write,
-            None => kinds.learns,
-        },
-        None => false,
-    })
+    let is_inside = |object: &Object| bytes <= object.start + object.bytes - address;
+    object
+        .filter(is_inside)
+        .is_some_and(|object| match kinds().get(&domain.id().get()) {
+            Some(kinds) => match kinds.right_to(&object) {
+                Some(right) => right || !write,
+                None => kinds.learns,
+            },
+            None => false,
+        })
 }
 
 /// Whether the kernel may make something of so many bytes there for the module. All of it must be memory of its own, or lie in one
@@ -450,6 +457,13 @@ pub(crate) fn is_own_kind(domain: &Domain, kind: &str) -> bool {
     let kinds = kinds();
     let of = kinds.get(&domain.id().get());
     of.is_some_and(|of| kind.starts_with(&of.prefix))
+}
+
+/// Whether the module may make a cache of this name: objects of that kind are its own then.
+pub(crate) fn makes_kind(domain: &Domain, kind: &str) -> bool {
+    let kinds = kinds();
+    let of = kinds.get(&domain.id().get());
+    of.is_some_and(|of| kind.starts_with(&of.prefix) || of.caches.contains(kind))
 }
 
 /// Whether a cache has inodes, by how its name ends: that of one file system does not begin with the module's name. Parts that journals have of

@@ -9,7 +9,7 @@ use crate::hands::{self, Hands};
 use crate::journal::Thing;
 use crate::kernel::Object;
 use crate::lends::{self, Lends};
-use crate::{WALL, costs, disks, journal, packets, registrations, rights};
+use crate::{WALL, costs, disks, formats, journal, packets, registrations, rights};
 use mullion_word::runtime::{Domain, caller, refuse};
 use mullion_word_table::Access;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,6 +38,9 @@ enum Type {
     /// A byte that the module may read now, or write.
     Byte,
     Stored,
+    /// A format, whose conversions say what the arguments behind it are; and the gate's copy of one.
+    Format,
+    Copied,
     /// A word that it may read.
     Readable,
     /// What the module may write.
@@ -56,6 +59,8 @@ enum Type {
     Digest,
     /// What keeps a mounted file system of the module's from being frozen.
     OfSuper,
+    /// Two words between whose addresses a text lies that the module may read.
+    Between,
     /// A word that leads to a text which the module may write to its end.
     Texts,
     /// So many functions of the module, or nulls, in its own constants.
@@ -68,8 +73,14 @@ enum Type {
     Characters,
     /// A name space of users.
     Users,
-    /// A lock that the module may write, or a variable of the kernel that its policy names.
-    Lock,
+    /// A lock of so many bytes that the module may write, or a variable of the kernel that its policy names.
+    Lock(u64),
+    /// A number of 32 bits that is not below zero, and not large: the kernel adds it to a size.
+    Count,
+    /// A list of a file system's options: each names its parser, which the kernel calls.
+    Options,
+    /// Where messages about options go: what the kernel has made for that, or nowhere.
+    OptionLog,
     /// A packet of the module's.
     Packet,
     /// A network device of the module's.
@@ -111,17 +122,27 @@ impl Type {
             "block_device" => Type::Within("bdev_cache"),
             "seq_file" => Type::Foreign("seq_file", false),
             "fs_context" => Type::Foreign("kmalloc_", false),
-            "fc_log" => Type::Foreign("kmalloc_", true),
+            "fc_log" => Type::Foreign("kmalloc_96", false),
             "percpu_rw_semaphore" => Type::OfSuper,
             // What the kernel has of one that the module has registered.
             "file_system_type" => Type::Object("file_system_type"),
             "nls_table" => Type::Characters,
             "module" => Type::This,
             "user_namespace" => Type::Users,
-            "mutex" | "rw_semaphore" => Type::Lock,
-            "out" | "ratelimit_state" | "xxh64_state" => Type::Writable,
+            "mutex" => Type::Lock(24),
+            "rw_semaphore" => Type::Lock(32),
+            "count" => Type::Count,
+            "fs_parameter_spec" => Type::Options,
+            "p_log" => Type::OptionLog,
+            "fs_parameter" => Type::Lent(40, Shape::Plain),
+            "fs_parse_result" => Type::Written(16),
+            "ratelimit_state" => Type::Written(40),
+            "substring_t" => Type::Between,
+            "number" => Type::Written(4),
+            "out" | "xxh64_state" => Type::Writable,
             "text" | "memory" => Type::Byte,
             "texts" => Type::Texts,
+            "format" => Type::Format,
             "stored" => Type::Stored,
             "code" => Type::Code,
             "sk_buff" => Type::Packet,
@@ -151,7 +172,7 @@ impl Type {
 
     fn fits(self, domain: &Domain, pointer: u64) -> bool {
         match self {
-            Type::Any => true,
+            Type::Any | Type::Copied => true,
             Type::Null => false,
             Type::Foreign(kind, within) => is_foreign(domain, pointer, kind, within),
             Type::Written(bytes) => domain.view().allows(pointer, bytes, Access::WRITE),
@@ -160,8 +181,10 @@ impl Type {
             }
             Type::Readahead => is_readahead(domain, pointer),
             Type::Digest => {
-                let is_its = domain.view().allows(pointer, 8, Access::WRITE);
-                is_its && journal::holds(domain, Thing::Hash, word(pointer))
+                let may = |bytes| domain.view().allows(pointer, bytes, Access::WRITE);
+                // The algorithm begins with how much it writes behind that word.
+                let bytes = || 8 + (word(word(pointer)) & u64::from(u32::MAX));
+                may(8) && journal::holds(domain, Thing::Hash, word(pointer)) && may(bytes())
             }
             Type::OfSuper => registrations::is_of_super(domain, pointer),
             Type::Texts => {
@@ -179,19 +202,33 @@ impl Type {
             Type::This => is_module(domain, pointer),
             Type::Characters => is_characters(pointer),
             Type::Users => is_users(pointer),
-            Type::Byte => rights::may_byte(domain, pointer, false),
+            // What it says is looked at behind this.
+            Type::Format | Type::Byte => rights::may_byte(domain, pointer, false),
             Type::Stored => rights::may_byte(domain, pointer, true),
             Type::Readable => rights::may(domain, pointer, false),
             Type::Code => domain.has_function(pointer as usize),
             Type::Writable => rights::may(domain, pointer, true),
             Type::Constructed(bytes) => rights::may_construct(domain, pointer, bytes),
-            Type::Lock => {
+            Type::Between => {
+                domain.view().allows(pointer, 16, Access::READ) && {
+                    let (start, end) = (word(pointer), word(pointer + 8));
+                    start == end || start < end && lends::may(domain, start, end - start, false)
+                }
+            }
+            Type::Count => (0..=1 << 20).contains(&(pointer as i32)),
+            Type::Options => are_options(domain, pointer),
+            Type::OptionLog => {
+                // What lies there is `struct fc_log`, which the module has from nobody else.
+                let is_log = |log: u64| log == 0 || is_foreign(domain, log, "kmalloc_96", false);
+                domain.view().allows(pointer, 16, Access::READ) && is_log(word(pointer + 8))
+            }
+            Type::Lock(bytes) => {
                 let object = || WALL.get().and_then(|wall| wall.kernel.object(pointer));
                 let is_named = |object: Object| {
                     let is_variable = object.kind.starts_with("variable.");
                     is_variable && object.start == pointer && rights::names(domain, &object.kind)
                 };
-                rights::may(domain, pointer, true) || object().is_some_and(is_named)
+                rights::may_bytes(domain, (pointer, bytes), true) || object().is_some_and(is_named)
             }
             Type::Packet => packets::is_its(domain, pointer),
             Type::Device => is_device(domain, pointer),
@@ -219,6 +256,11 @@ impl Type {
             }),
         }
     }
+}
+
+/// Whether it is such an object of the module's, by the name that kernel.types has.
+pub(crate) fn is_a(domain: &Domain, structure: &str, pointer: u64) -> bool {
+    Type::of(structure).is_some_and(|one| one.fits(domain, pointer))
 }
 
 /// A word of memory that is there: what the module may read, or what the kernel has made.
@@ -259,6 +301,26 @@ fn is_readahead(domain: &Domain, pointer: u64) -> bool {
         && word(pointer) == 0
         && Type::Mapping.fits(domain, word(pointer + 8))
         && domain.view().allows(word(pointer + 16), 32, Access::WRITE)
+}
+
+/// A list of options: each has a name, a parser that the kernel calls, and ends with one that has no name.
+fn are_options(domain: &Domain, list: u64) -> bool {
+    /// `struct fs_parameter_spec`, and more of them than any file system has.
+    const BYTES: u64 = 32;
+    const MOST: u64 = 256;
+    for at in (0..MOST).map(|one| list.saturating_add(one * BYTES)) {
+        if !domain.view().allows(at, BYTES, Access::READ) {
+            return false;
+        }
+        let (name, parser) = (word(at), word(at + 8));
+        if name == 0 {
+            return true;
+        }
+        if parser != 0 && !may_call(domain, parser) {
+            return false;
+        }
+    }
+    false
 }
 
 /// Whether the module may write all bytes of a text, with the zero at its end.
@@ -322,25 +384,31 @@ fn is_users(pointer: u64) -> bool {
     *FIRST.get_or_init(|| first().unwrap_or_default() as u64) == pointer || is_other()
 }
 
-/// Functions of the kernel that a module's tables may have, by the numbers of domains.
-static TABLES: Mutex<Vec<(u32, Vec<u64>)>> = Mutex::new(Vec::new());
+/// Functions of the kernel that a module's tables may have, by the numbers of domains: where each is, and its name.
+static TABLES: Mutex<Vec<(u32, Vec<(u64, String)>)>> = Mutex::new(Vec::new());
 
 /// A policy names these functions in `tables`.
-pub(crate) fn has_tables(domain: &Domain, functions: Vec<u64>) {
+pub(crate) fn has_tables(domain: &Domain, functions: Vec<(u64, String)>) {
     let id = domain.id().get();
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     tables.retain(|(known, _)| *known != id);
     tables.push((id, functions));
 }
 
-/// Whether the kernel may call it where a table of the module says so: a function of the module, or one that its policy names.
-pub(crate) fn may_call(domain: &Domain, function: u64) -> bool {
+/// The name of the function at an address, if it is one that the module's policy names in `tables`.
+pub(crate) fn named_in_tables(domain: &Domain, function: u64) -> Option<String> {
     let id = domain.id().get();
     let tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut tables = tables.iter().filter(|(of, _)| *of == id);
+    let (_, all) = tables.iter().find(|(of, _)| *of == id)?;
     // A function whose arguments are looked at has another address in a module.
-    let is_named = |all: &Vec<u64>| all.contains(&function) || all.contains(&real(function));
-    domain.has_function(function as usize) || tables.any(|(_, all)| is_named(all))
+    let real = real(function);
+    let is_it = |(address, _): &&(u64, String)| *address == function || *address == real;
+    all.iter().find(is_it).map(|(_, name)| name.clone())
+}
+
+/// Whether the kernel may call it where a table of the module says so: a function of the module, or one that its policy names.
+pub(crate) fn may_call(domain: &Domain, function: u64) -> bool {
+    domain.has_function(function as usize) || named_in_tables(domain, function).is_some()
 }
 
 /// A table of characters that is registered, or the kernel's own one. One of a module without a wall is a part of its data.
@@ -452,7 +520,11 @@ fn rule(name: &str, has_effects: bool, counts: bool) -> Option<Rule> {
     }
     let list = list.unwrap_or("-");
     let argument = |word: &str| match word.trim_end_matches('?') {
-        "text" | "memory" | "stored" | "out" if has_effects => (Type::Any, true),
+        "text" | "memory" | "stored" | "out" | "number" | "substring_t" if has_effects => {
+            (Type::Any, true)
+        }
+        // The gate's copy.
+        "format" if has_effects => (Type::Copied, true),
         name if has_effects && name.starts_with("constructed.") => (Type::Any, true),
         // A module whose policy names it is not loaded.
         name => (Type::of(name).unwrap_or(Type::Null), word.ends_with('?')),
@@ -467,6 +539,17 @@ fn rule(name: &str, has_effects: bool, counts: bool) -> Option<Rule> {
         hands,
         lends,
         counts,
+    })
+}
+
+/// Whether all that a format of the call leads to may be read by the module.
+fn formats_fit(domain: &Domain, rule: &Rule, all: &[u64; 14]) -> bool {
+    rule.arguments.iter().enumerate().all(|(at, (is, _))| {
+        let is_copy = matches!(is, Type::Copied);
+        if !is_copy && !matches!(is, Type::Format) || journal::is_nothing(all[at]) {
+            return true;
+        }
+        formats::fits(domain, all[at], &all[at + 1..], is_copy)
     })
 }
 
@@ -497,9 +580,9 @@ extern "C" fn mediator<const N: usize>(
     if let (Some(rule), Some(domain)) = (place.rule.get(), caller()) {
         let wrong = |(at, (is, may_be_null)): (usize, &(Type, bool))| {
             let pointer = all[at];
-            let fits = match journal::is_nothing(pointer) {
-                true => *may_be_null || matches!(is, Type::Any),
-                false => is.fits(&domain, pointer),
+            let fits = match (is, journal::is_nothing(pointer)) {
+                (Type::Count, _) | (_, false) => is.fits(&domain, pointer),
+                (_, true) => *may_be_null || matches!(is, Type::Any),
             };
             !fits
         };
@@ -507,6 +590,13 @@ extern "C" fn mediator<const N: usize>(
             let (name, pointer) = (&rule.name, all[at]);
             refuse(format!(
                 "{name}: argument {at}, {pointer:#x}, is not such an object of the module's"
+            ));
+            return 0;
+        }
+        if !formats_fit(&domain, rule, &all) {
+            refuse(format!(
+                "{}: the format leads to what is not the module's to read",
+                rule.name
             ));
             return 0;
         }

@@ -1,8 +1,8 @@
 //! What allocators give a module, and what it frees.
 
-use super::{Arguments, call, room};
+use super::{Arguments, By, call, room, takes};
 use crate::journal::{self, Thing};
-use crate::{WALL, lends, rights};
+use crate::{WALL, formats, lends, rights};
 use mullion_word::runtime::{Domain, caller, refuse};
 use mullion_word_table::Access;
 use std::sync::OnceLock;
@@ -59,6 +59,27 @@ fn is_cache(domain: &Domain, cache: u64) -> bool {
     let mut both = words.iter().zip(CACHES);
     both.any(|(words, (_, kind))| words.contains(&cache) && rights::names(domain, kind))
         || journal::holds(domain, Thing::Cache, cache)
+}
+
+/// A cache of the module's. Its name is the kind of its objects, and rights go by kinds: so it is none that anybody else has.
+pub(super) fn makes_cache(
+    name: &str,
+    real: &AtomicUsize,
+    is_copy: bool,
+    arguments: Arguments,
+) -> u64 {
+    let text = arguments[0];
+    let is_its = |domain: &Domain| {
+        let kind = formats::text(domain, text, is_copy)?;
+        rights::makes_kind(domain, &String::from_utf8_lossy(&kind)).then_some(())
+    };
+    if caller().and_then(|domain| is_its(&domain)).is_none() {
+        refuse(format!(
+            "{name}: objects of that name are not the module's to make"
+        ));
+        return 0;
+    }
+    takes(real, Thing::Cache, By::Result, arguments)
 }
 
 /// The same, of the cache that is the first argument.
