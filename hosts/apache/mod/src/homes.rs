@@ -109,6 +109,14 @@ impl Homes {
         }
     }
 
+    /// The module that has made a pool, if that is this one, or if the pool is below one of this one's.
+    pub(crate) fn maker_below(&self, pool: u64, of: usize) -> Option<usize> {
+        let maker = self.made.get(&pool)?.of;
+        let up = |made: &&Made| self.made.get(&made.parent);
+        let mut all = std::iter::successors(self.made.get(&pool), up);
+        all.any(|made| made.of == of).then_some(maker)
+    }
+
     /// A module's thread begins to end its pool. Nobody else ends it from then on, and no other thread works with it.
     ///
     /// # Errors
@@ -151,6 +159,7 @@ mod tests {
     const CORE: u64 = 1;
     const UPPER: u64 = 2;
     const LOWER: u64 = 3;
+    const LOWEST: u64 = 4;
     const OWN: usize = 7;
 
     fn homes() -> Homes {
@@ -199,6 +208,17 @@ mod tests {
     #[test]
     fn a_pool_of_another_module_is_not_ended() {
         assert!(homes().begin_end(LOWER, OWN + 1, 1).is_err());
+    }
+
+    #[test]
+    fn a_pool_of_another_module_is_ended_by_the_module_that_has_one_above_it() {
+        let mut homes = homes();
+        homes.add(LOWEST, OWN + 1, LOWER, false);
+        assert_eq!(homes.maker_below(LOWEST, OWN), Some(OWN + 1));
+        assert_eq!(homes.maker_below(LOWEST, OWN + 1), Some(OWN + 1));
+        assert_eq!(homes.maker_below(LOWEST, OWN + 2), None);
+        assert_eq!(homes.maker_below(LOWER, OWN + 1), None);
+        assert_eq!(homes.maker_below(CORE, OWN), None);
     }
 
     #[test]

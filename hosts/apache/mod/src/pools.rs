@@ -193,6 +193,31 @@ pub(crate) unsafe fn watch(pool: u64) {
     }
 }
 
+/// Where a module's word for an allocator of pools leads: to nothing. Its pools get that of the pool above.
+static ALLOCATOR: u64 = 0;
+
+/// A module gets no allocator of its own, as APR would follow it. All pools of the server's own have one with a lock.
+pub(crate) extern "C" fn apr_allocator_create(to: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(to, 8)?;
+        // SAFETY: the module may write there.
+        unsafe { (to as *mut u64).write(&raw const ALLOCATOR as u64) };
+        Ok(0)
+    })
+}
+
+macro_rules! allocators {
+    ($($name:ident),*) => { $(
+        pub(crate) extern "C" fn $name(_: u64, _: u64) -> u64 {
+            0
+        }
+    )* };
+}
+
+allocators! {
+    apr_allocator_destroy, apr_allocator_max_free_set, apr_allocator_mutex_set, apr_allocator_owner_set
+}
+
 /// A pool of the module's own, below one that it has or none.
 pub(crate) extern "C" fn apr_pool_create_ex(to: u64, parent: u64, _: u64, _: u64) -> u64 {
     mediate(|frame| {
@@ -278,11 +303,20 @@ pub(crate) fn is_made(pool: u64) -> bool {
     homes(|homes| homes.is_bound(pool)).is_some()
 }
 
+/// Whether the module that has made a pool has it still.
+fn is_made_by(pool: u64, maker: Option<usize>) -> bool {
+    // SAFETY: `number` has made it of a module, and those are never freed.
+    maker.is_some_and(|of| unsafe { &*(of as *const Walled) }.has_made(pool, Kind::Pool))
+}
+
 /// Takes a pool from the module, which is about to end it.
 fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
     let walled = frame.walled;
     let not_own = || Err(format!("{pool:#x} is no pool that the module has made"));
-    if !walled.knows(pool, Kind::Pool) || frame.has_pool(pool) {
+    // One that another module has made below a pool of this one goes with that, so this module may end it, too.
+    let maker = homes(|homes| homes.maker_below(pool, number(walled)));
+    let is_own = maker.is_some() && (walled.knows(pool, Kind::Pool) || is_made_by(pool, maker));
+    if !is_own || frame.has_pool(pool) {
         return not_own();
     }
     // Below the pool of a request or a connection it belongs to the thread that works on that.
@@ -305,9 +339,13 @@ fn own_pool(frame: &Frame, pool: u64) -> Answer<()> {
         return Err(format!("{pool:#x} is a pool of a request that runs"));
     }
     // Whoever begins first ends it.
-    let begun = homes(|homes| homes.begin_end(pool, number(walled), here()));
+    let begun = homes(|homes| homes.begin_end(pool, maker.unwrap_or(0), here()));
     begun.map_err(|why| format!("{pool:#x} {why}"))?;
-    walled.going(pool);
+    match maker {
+        // SAFETY: `number` has made it of a module, and those are never freed.
+        Some(of) => unsafe { &*(of as *const Walled) }.going(pool),
+        None => walled.going(pool),
+    };
     Ok(())
 }
 
