@@ -10,7 +10,7 @@ use std::process::Command;
 pub const STOCK: &str = "/usr/lib/apache2/modules";
 
 /// Modules that Debian has, and that answer as the stock ones do (hosts/apache/README.md).
-pub const WORKING: [&str; 107] = [
+pub const WORKING: [&str; 110] = [
     "access_compat",
     "actions",
     "alias",
@@ -80,12 +80,15 @@ pub const WORKING: [&str; 107] = [
     "mime",
     "mime_magic",
     "negotiation",
+    "proxy",
     "proxy_ajp",
+    "proxy_balancer",
     "proxy_connect",
     "proxy_express",
     "proxy_fcgi",
     "proxy_fdpass",
     "proxy_ftp",
+    "proxy_hcheck",
     "proxy_html",
     "proxy_http",
     "proxy_scgi",

@@ -51,6 +51,19 @@ pub(crate) fn copy(frame: &Frame, address: u64) -> Answer<Box<[u64]>> {
     Ok(copy)
 }
 
+/// The C library would write the text to memory of all threads.
+pub(crate) extern "C" fn inet_ntoa(address: u64) -> u64 {
+    mediate(|frame| {
+        let [a, b, c, d, ..] = address.to_le_bytes();
+        let pool = match frame.any_home() {
+            Some(pool) => pool,
+            None => crate::heap::lasting(frame)?,
+        };
+        let text = format!("{a}.{b}.{c}.{d}");
+        frame.walled.copy(frame, pool, text.as_bytes())
+    })
+}
+
 /// The text is made in our memory. The core would take the address's own pool.
 pub(crate) extern "C" fn apr_sockaddr_ip_get(to: u64, given: u64) -> u64 {
     mediate(|frame| {
@@ -98,17 +111,15 @@ pub(crate) extern "C" fn apr_socket_connect(socket: u64, address: u64) -> u64 {
         let is_kept = walled.knows_or_shares(address, Kind::Address)
             && home.is_none_or(|home| lasts.is_none_or(|lasts| pools::outlives(home, lasts)));
         if !is_kept {
-            walled
-                .must_write(address, ADDRESS)
-                .map_err(|what| format!("apr_socket_connect: {what}"))?;
+            let copy = copied::words(frame, address);
+            let copy = copy.map_err(|what| format!("apr_socket_connect: {what}"))?;
             let pool = lasts
                 .filter(|lasts| *lasts != 0)
                 .or_else(|| frame.any_home());
             let pool = pool.ok_or("an address without a request")?;
-            // SAFETY: the module may write, and so read, there. The pool gives that much.
+            // SAFETY: the pool gives that much.
             unsafe {
                 passed = apr::apr_palloc(pool, ADDRESS);
-                let copy = (address as *const [u64; WORDS]).read();
                 (passed as *mut [u64; WORDS]).write(own(copy, pool, passed)?);
             }
         }

@@ -572,9 +572,20 @@ impl Slot {
                     granted.push(walled.grant(value, bytes)?);
                     granted.push(walled.grant(count, 4)?);
                 }
+                Given::OutString => {
+                    granted.push(walled.grant(value, 8)?);
+                    // SAFETY: the core or a module that calls has a word there, as was looked at.
+                    let text = unsafe { read(value) };
+                    if let Some(caller) = frame.outer().filter(|_| text != 0) {
+                        let bytes = copied::length(text)? as u64 + 1;
+                        caller.walled.must_write(text, bytes)?;
+                        granted.push(walled.grant(text, bytes)?);
+                    }
+                }
                 Given::OutBy(by) => {
-                    let bytes = arguments.get(*by).copied().unwrap_or(0);
-                    granted.push(walled.grant(value, bytes)?);
+                    // The caller has passed a place of so many bytes.
+                    let bytes = arguments.get(*by).map_or(0, |by| *by as u32);
+                    granted.push(walled.grant(value, u64::from(bytes))?);
                 }
                 Given::Callback(kind) => {
                     crate::out::offer_back(walled, value as usize, crate::interface::back(kind))?;

@@ -170,7 +170,7 @@ pub(crate) fn has(frame: &Frame, kind: Kind, object: u64) -> bool {
             let is_own = frame.has_filter(object) || frame.walled.knows(object, Kind::Filter);
             is_own || frame.walled.removes_filters && object != 0 && frame.leads_to(object)
         }
-        Kind::Thing => frame.has_thing(object),
+        Kind::Thing => frame.has_thing(object) || frame.walled.has_thing(object),
         Kind::Lock => frame.has_lock(object),
         Kind::Score => frame.has_score(object),
         // One that is only read may be one that may be changed, too.
@@ -504,11 +504,13 @@ fn looked_at(
     // What it writes, of any length.
     let mut written = Written::default();
     let has_rings = needs.rings;
-    // A request's thread works with its buckets without a lock.
+    // A request's thread works with its buckets without a lock. With those of a pool that a module has made itself, one thread at a time
+    // works (`rings/ends.rs`).
     if matches!(answer, Result_::Object(Kind::Allocator | Kind::Brigade))
         && let Some(pool) = pool_of(params, arguments)
         && crate::pools::serves()
         && !crate::pools::is_bound(pool)
+        && !crate::pools::is_made(pool)
     {
         return Err(format!(
             "{name}: {pool:#x} is a pool of no request or connection"
@@ -523,8 +525,11 @@ fn looked_at(
                 null,
             } = *param
                 && !(null && arguments[at] == 0)
-                && !walled.is_brigade_of_backend(arguments[at])
             {
+                if let Some(real) = walled.brigade_of_backend(arguments[at]) {
+                    arguments[at] = real;
+                    continue;
+                }
                 let real = passing
                     .brigade(arguments[at])
                     .map_err(|what| format!("{name}: {what}"))?;
@@ -771,6 +776,16 @@ fn looked_at(
             };
             // A function that fails leaves the word alone: what the module has put there is no object.
             let made = outs.word(at).unwrap_or(0);
+            if kind == Kind::Text {
+                let pool = pool().ok_or("no pool for a string")?;
+                let copy = match made {
+                    0 => 0,
+                    // SAFETY: the host's strings end with a zero.
+                    made => walled.copy(frame, pool, unsafe { apr::text(made) })?,
+                };
+                outs.give(at, copy);
+                continue;
+            }
             if made == 0 {
                 continue;
             }
@@ -785,6 +800,9 @@ fn looked_at(
                     home_of_made(frame, params, arguments).map_err(|what| with_name(name, &what))?
                 }
             };
+            if kind == Kind::Backend && !crate::backends::lies_right(made) {
+                return Err(format!("{name}: {made:#x} is no connection of mod_proxy's"));
+            }
             walled.know(frame, lasts, made, kind)?;
             if kind == Kind::Provided {
                 walled.know_part(made, real as u64);

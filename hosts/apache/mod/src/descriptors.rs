@@ -55,6 +55,27 @@ fn beside(frame: &Frame, at: u64, bytes: u64) -> Answer<[u64; BESIDE / 8]> {
     Ok(copy)
 }
 
+/// A socket of the module's is connected to one in the file system: the address is a copy.
+pub(crate) extern "C" fn connect(socket: u64, address: u64, bytes: u64) -> u64 {
+    mediate(|frame| {
+        const ROOM: usize = size_of::<libc::sockaddr_un>();
+        let bytes = bytes as u32 as usize;
+        if bytes > ROOM || !is_own(frame, socket as c_int)? {
+            return Err(format!(
+                "connect: {socket} is no socket of the module, or no address of one"
+            ));
+        }
+        let mut copy = [0u64; ROOM.div_ceil(8)];
+        // SAFETY: the copy has room.
+        unsafe { copied::into(frame, address, copy.as_mut_ptr().cast(), bytes) }?;
+        if copy[0] as u16 != libc::AF_UNIX as u16 {
+            return Err("connect: it is no address in the file system".to_owned());
+        }
+        // SAFETY: the kernel reads a copy of ours, and the socket is the module's.
+        Ok(unsafe { libc::connect(socket as c_int, copy.as_ptr().cast(), bytes as u32) } as u64)
+    })
+}
+
 pub(crate) extern "C" fn sendmsg(socket: u64, message: u64, flags: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;

@@ -1,6 +1,7 @@
 //! Calls that are in a module, and what each of them gave it. That is pools, requests, tables and the like that the
 //! module may pass to the core. They are found by walking the core's own structures from what the core has passed.
 
+use crate::copied;
 use crate::few::Few;
 use crate::homes::Hold;
 use crate::layout::{self, read};
@@ -25,6 +26,8 @@ pub(crate) enum Root {
     Command(u64),
     /// Something of another module's, whose address alone is known.
     Thing(u64),
+    /// A backend.
+    Worker(u64),
     /// A group of backends.
     Balancer(u64),
     None,
@@ -377,18 +380,16 @@ impl Frame {
         let theirs = self
             .requests()
             .map(|r| unsafe { read(r + layout::R_CONNECTION) });
-        let backends = self
-            .walled
-            .backends()
-            .into_iter()
-            .map(|backend| backend.connection);
+        // Not before all others: to look at them keeps their pools.
+        let backends = std::iter::once(self.walled).flat_map(Walled::backends);
+        let backends = backends.map(|backend| backend.connection);
         given.chain(theirs).chain(backends).filter(|c| *c != 0)
     }
 
-    /// What the module's calls were given of other modules.
-    pub(crate) fn things(&self) -> impl Iterator<Item = u64> {
+    /// Backends that the module's calls were given.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = u64> {
         self.all_roots().filter_map(|root| match root {
-            Root::Thing(at) => Some(at),
+            Root::Worker(at) => Some(at),
             _ => None,
         })
     }
@@ -409,7 +410,7 @@ impl Frame {
                 .any(|backend| backend.worker == at)
         };
         let is_it = |root| match root {
-            Root::Thing(thing) => thing == at,
+            Root::Thing(thing) | Root::Worker(thing) => thing == at,
             Root::Balancer(balancer) => balancer == at || backends(balancer).contains(&at),
             _ => false,
         };
@@ -659,15 +660,18 @@ impl Frame {
         if made.any(is_it) {
             return true;
         }
-        let made = self.walled.made(Kind::Connection).into_iter();
-        // SAFETY: these connections are the core's.
-        let mut made = made.flat_map(|c| unsafe {
+        // Other threads may work with other connections of the module's, so only the one is looked at that the filter names.
+        let [c] = copied::words(self, filter.wrapping_add(layout::F_C)).unwrap_or([0]);
+        let walled = self.walled;
+        let is_own = walled.has_made(c, Kind::Connection) && walled.knows(c, Kind::Connection);
+        // SAFETY: it is a connection of the core's, which stays until the call of the host returns.
+        let firsts = || unsafe {
             [
                 read(c + layout::C_OUTPUT_FILTERS),
                 read(c + layout::C_INPUT_FILTERS),
             ]
-        });
-        made.any(is_it)
+        };
+        is_own && firsts().into_iter().any(is_it)
     }
 }
 
@@ -687,14 +691,21 @@ fn is_table_of(r: u64, table: u64) -> bool {
     OF_REQUEST.iter().any(|at| unsafe { read(r + at) } == table)
 }
 
-/// The workers of a group of backends: its first word is mod_proxy's array of them.
+/// The workers of a group of backends: its first word is mod_proxy's array of them. The array may be in memory of a module.
 fn backends(balancer: u64) -> Vec<u64> {
-    // SAFETY: mod_proxy has passed the group, and keeps it with its workers as long as the configuration.
-    unsafe {
-        let array = read(balancer);
-        let (count, elements) = (u64::from(read(array + 12) as u32), read(array + 24));
-        (0..count).map(|at| read(elements + 8 * at)).collect()
-    }
+    const MOST: u64 = 4096;
+    let word = |at: u64| {
+        let mut word = [0; 8];
+        let read = copied::bytes(at, &mut word);
+        read.ok().map(|()| u64::from_ne_bytes(word))
+    };
+    let all = || {
+        let array = word(balancer)?;
+        let (count, elements) = (word(array + 8)? >> 32, word(array + 24)?);
+        let workers = (0..count.min(MOST)).map_while(|at| word(elements.wrapping_add(8 * at)));
+        Some(workers.collect())
+    };
+    all().unwrap_or_default()
 }
 
 /// `ap_server_conf`.

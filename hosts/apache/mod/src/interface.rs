@@ -337,6 +337,8 @@ pub(crate) enum Given {
     Table,
     Command,
     Thing,
+    /// A backend: `proxy_worker`.
+    Worker,
     /// A group of backends, with them.
     Balancer,
     /// A string, of which the module gets a copy.
@@ -348,8 +350,10 @@ pub(crate) enum Given {
     OutText,
     /// As many bytes as the 32 bits say that this argument points to.
     OutAt(usize),
-    /// As many bytes as this argument says.
+    /// As many bytes as this argument says, which is an `int`.
     OutBy(usize),
+    /// A word that points to a string of the caller's, which is changed in its place.
+    OutString,
     /// A function of another module's, which this one may call for the length of the process.
     Callback(&'static str),
     /// A structure of the caller's that has such a function so many bytes behind its beginning.
@@ -359,10 +363,18 @@ pub(crate) enum Given {
 impl Given {
     /// Whether it says what the call may use.
     fn is_root(&self) -> bool {
-        use Given::{Any, Callback, Copy, Out, OutAt, OutBy, OutText, Shown, Within};
+        use Given::{Any, Callback, Copy, Out, OutAt, OutBy, OutString, OutText, Shown, Within};
         !matches!(
             self,
-            Any | Copy | Shown | Out(_) | OutText | OutAt(_) | OutBy(_) | Callback(_) | Within(..)
+            Any | Copy
+                | Shown
+                | Out(_)
+                | OutText
+                | OutAt(_)
+                | OutBy(_)
+                | OutString
+                | Callback(_)
+                | Within(..)
         )
     }
 
@@ -379,6 +391,7 @@ impl Given {
             Given::Table => Root::Table(value),
             Given::Command => Root::Command(value),
             Given::Thing => Root::Thing(value),
+            Given::Worker => Root::Worker(value),
             Given::Balancer => Root::Balancer(value),
             Given::Any
             | Given::Copy
@@ -387,6 +400,7 @@ impl Given {
             | Given::OutText
             | Given::OutAt(_)
             | Given::OutBy(_)
+            | Given::OutString
             | Given::Callback(_)
             | Given::Within(..) => Root::None,
         }
@@ -399,6 +413,7 @@ impl Given {
             | Given::OutText
             | Given::OutAt(_)
             | Given::OutBy(_)
+            | Given::OutString
             | Given::Callback(_)
             | Given::Within(..) => Care::Granted,
             Given::Copy => Care::Copied,
@@ -412,6 +427,7 @@ impl Given {
             | Given::Filter
             | Given::Table
             | Given::Thing
+            | Given::Worker
             | Given::Balancer
             // Only for modules whose loads are checked (`back.rs`).
             | Given::Shown => Care::Nothing,
@@ -482,6 +498,9 @@ fn is_sign(word: &str) -> bool {
     [INHERITS, EARLY].contains(&word)
 }
 
+/// The word of a request that a module with a wall looks at itself.
+const OF_CALLEE: &str = "r!";
+
 fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     let lines = text.lines().map(str::trim);
     lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
@@ -515,12 +534,14 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                 "t" => Given::Table,
                 "cmd" => Given::Command,
                 "o" => Given::Thing,
+                "ow" => Given::Worker,
                 "ob" => Given::Balancer,
                 "$" => Given::Copy,
                 "\"" => Given::Shown,
                 word if word.starts_with('>') => Given::Out(8),
                 word if word.starts_with('&') => Given::Callback(&word[1..]),
                 "w\"" => Given::OutText,
+                "w$" => Given::OutString,
                 word if word.starts_with('%') => Given::Out(8),
                 word if word.starts_with('@') => match word[1..].split_once(':') {
                     Some((at, name)) => Given::Within(at.parse().unwrap_or(0), name),
@@ -530,8 +551,8 @@ pub(crate) fn backs() -> &'static HashMap<&'static str, Back> {
                     Some(at) if at.starts_with('@') => {
                         Given::OutAt(at[1..].parse().unwrap_or(slots::WIDE))
                     }
-                    Some(by) if by.starts_with('*') => {
-                        Given::OutBy(by[1..].parse().unwrap_or(slots::WIDE))
+                    Some(at) if at.starts_with('*') => {
+                        Given::OutBy(at[1..].parse().unwrap_or(slots::WIDE))
                     }
                     Some(bytes) => bytes.parse().map_or(Given::Any, Given::Out),
                     None => Given::Any,
@@ -584,6 +605,12 @@ impl Back {
             self.name,
             "filter_init" | "hash_merge" | "cleanup" | "cleanup_of"
         )
+    }
+
+    /// Places of requests that a module with a wall looks at itself.
+    pub(crate) fn of_callee(&self) -> impl Iterator<Item = usize> {
+        let words = self.words.split_ascii_whitespace().enumerate();
+        words.filter_map(|(at, word)| (word == OF_CALLEE).then_some(at))
     }
 
     /// What is looked at when another module calls such a function.
@@ -667,7 +694,7 @@ pub(crate) fn param(word: &str) -> Param {
     if word.trim_end_matches('?') == "<a" {
         return Param::Address { null };
     }
-    if word == "w\"" {
+    if matches!(word, "w\"" | "w$") {
         return Param::Out {
             bytes: 8,
             null: false,

@@ -97,6 +97,7 @@ places! {
     S_PROCESS = "server_rec.process", 0;
     S_MODULE_CONFIG = "server_rec.module_config", 48;
     S_NEXT = "server_rec.next", 8;
+    S_LOOKUP_DEFAULTS = "server_rec.lookup_defaults", 56;
     P_POOL = "process_rec.pool", 0;
     P_PCONF = "process_rec.pconf", 8;
     CMD_INFO = "cmd_parms.info", 0;

@@ -132,6 +132,7 @@ pub(crate) fn load(cmd: u64, name: &str, file: &Path, policy: Option<&Path>) -> 
             walled
         }
     };
+    crate::partners::hear(walled).map_err(|error| format!("{name}: {error}"))?;
     introduce(walled, cmd, name)?;
     match walled.domain.is_ended() {
         true => Err(format!(
@@ -263,7 +264,15 @@ fn make(host: Host, name: &str, bytes: &[u8], policy: &str) -> Answer<&'static W
     );
     reading::add(walled);
     walled.domain.on_demand(|address, _, write| match write {
-        true => walled.demand(address),
+        true => {
+            // A right ends with its pool, so nothing is kept for it behind this.
+            let kept = crate::frame::now().map(|frame| (frame, frame.kept()));
+            let may = walled.demand(address);
+            if let Some((frame, kept)) = kept {
+                frame.let_go(kept);
+            }
+            may
+        }
         false => walled.demand_read(address),
     });
     let names = verified.imports().iter();

@@ -66,7 +66,7 @@ macro_rules! kinds {
 kinds! {
     Pool = b'p', Many, Stays, "pool";
     Request = b'r', Many, Stays, "request";
-    Connection = b'c', Many, Stays, "connection";
+    Connection = b'c', One, Stays, "connection";
     Server = b's', Many, Stays, "server";
     Table = b't', One, Stays, "table";
     Hash = b'g', One, Stays, "hash";
@@ -125,6 +125,7 @@ kinds! {
     Thing = b'o', Many, Stays, "object of another module";
     Provided = b'y', Many, Ends, "thing of a provider";
     Backend = b'X', Many, Stays, "connection to a backend";
+    Text = b'$', Many, Stays, "string";
     Stand, Many, Stays, "filter that stands for another";
     OfRequest, Many, Stays, "pool of a part of a request";
     Going, Many, Stays, "pool that ends";
@@ -140,11 +141,12 @@ mod tests {
         let number =
             |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "*@'!\"".contains(c));
         [
-            "cmd", "ctx", "flush", "name", "str", "text", "null", "stopped", "ob", "lock",
+            "cmd", "ctx", "flush", "name", "str", "text", "null", "stopped", "ob", "ow", "lock",
             "declined", "dav",
         ]
         .contains(&word)
             || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-', '#', '@', '%'])
+            || matches!(word, "w$" | "r!")
             || word.strip_prefix("copy").is_some_and(number)
             || word.strip_prefix('w').is_some_and(number)
             || word.strip_prefix('\'').is_some_and(is_read)

@@ -62,14 +62,14 @@ fn functions() -> &'static HashMap<&'static str, usize> {
                 apr_file_read_full, apr_global_mutex_child_init,
                 apr_vsnprintf, apr_crypto_block_encrypt, apr_crypto_block_decrypt,
                 apr_base64_decode, apr_base64_decode_binary;
-            addresses: apr_sockaddr_ip_get, apr_socket_connect, apr_socket_recvfrom, apr_mcast_join;
+            addresses: inet_ntoa, apr_sockaddr_ip_get, apr_socket_connect, apr_socket_recvfrom, apr_mcast_join;
             uris: apr_uri_parse, apr_uri_parse_hostinfo, apr_uri_unparse;
             states: apr_md5_update, apr_md5_final, apr_sha1_update, apr_sha1_update_binary, apr_sha1_final, ap_sub_req_lookup_dirent,
                 strftime, ap_fcgi_encode_env, ap_fcgi_encoded_env_len, ap_copy_scoreboard_worker, apr_crypto_block_encrypt_init,
                 apr_dbm_nextkey, apr_dbm_freedatum, ap_uname2id, ap_gname2id;
             statements: apr_dbd_prepare;
             segments: apr_shm_create, apr_shm_attach, apr_shm_destroy, apr_shm_remove;
-            descriptors: sendmsg;
+            descriptors: sendmsg, connect;
             errors: __errno_location;
             vectors: apr_brigade_writev, apr_socket_sendv, apr_file_writev_full, apr_pstrcatv;
             locks: apr_thread_mutex_lock, apr_thread_mutex_trylock, apr_thread_mutex_unlock, apr_thread_mutex_destroy,
@@ -82,7 +82,8 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             opened: ap_pcfg_openfile, apr_file_open, apr_file_mktemp, fopen64, apr_dbm_open, apr_dbm_open_ex, ap_open_piped_log;
             written: apr_dir_make, apr_dir_make_recursive, apr_dir_remove, apr_file_remove, apr_file_rename, apr_file_perms_set,
                 apr_file_mtime_set, apr_file_copy;
-            sections: ap_walk_config, ap_merge_per_dir_configs, ap_get_remote_host, ap_set_deprecated;
+            sections: ap_walk_config, ap_merge_per_dir_configs, ap_get_remote_host, ap_set_deprecated, ap_set_config_vectors,
+                ap_ssl_bind_outgoing;
             sources: ap_pcfg_open_custom;
             pages: htmlCreatePushParserCtxt, htmlFreeParserCtxt, htmlParseChunk, xmlCtxtUseOptions;
             ldap: apr_ldap_init, apr_ldap_set_option, ldap_bind_s, ldap_compare_s, ldap_count_entries, ldap_first_entry, ldap_get_dn,
@@ -91,10 +92,12 @@ fn functions() -> &'static HashMap<&'static str, usize> {
             cleanups: apr_pool_cleanup_register, apr_pool_cleanup_kill, apr_pool_cleanup_run, apr_pool_pre_cleanup_register;
             hashes: apr_hash_set, apr_hash_first, apr_hash_next, apr_hash_this, apr_hash_this_key, apr_hash_this_val, apr_hash_merge;
             pools: apr_pool_create_ex, apr_pool_clear, apr_pool_destroy, ap_run_sub_req,
-                ap_destroy_sub_req, ap_internal_fast_redirect;
+                ap_destroy_sub_req, ap_internal_fast_redirect, apr_allocator_create, apr_allocator_destroy,
+                apr_allocator_max_free_set, apr_allocator_mutex_set, apr_allocator_owner_set;
             tables: apr_table_copy, apr_table_overlay, apr_table_overlap;
             matching: ap_strcmp_match, ap_strcasecmp_match;
             timed: ap_mpm_register_timed_callback, ap_process_request_after_handler;
+            timed: apr_thread_pool_create, apr_thread_pool_destroy, apr_thread_pool_push;
             kinds: apr_bucket_heap_make, apr_bucket_immortal_make;
             processes: apr_proc_create, ap_os_create_privileged_process, apr_pool_note_subprocess, apr_procattr_child_errfn_set, apr_pollset_add,
                 apr_pollset_remove;
@@ -489,15 +492,17 @@ pub(crate) extern "C" fn ap_get_brigade(
 pub(crate) extern "C" fn ap_save_brigade(filter: u64, to: u64, from: u64, pool: u64) -> u64 {
     mediate(|frame| {
         let walled = frame.walled;
-        if !call::has(frame, Kind::Filter, filter) {
-            return Err("ap_save_brigade: no filter of the module".to_owned());
-        }
         walled.pool(frame, pool)?;
         walled.must_write(to, 8)?;
         walled.must_write(from, 8)?;
         let mut passing = Passing::new(frame);
         // SAFETY: the module may write, and so read, these words.
         let (first, second) = unsafe { (read(to), read(from)) };
+        // The core needs the filter where it makes a brigade.
+        let needs_none = filter == 0 && first != 0;
+        if !needs_none && !call::has(frame, Kind::Filter, filter) {
+            return Err("ap_save_brigade: no filter of the module".to_owned());
+        }
         let mut saved = match first {
             0 => 0,
             copy => passing.brigade(copy)?,

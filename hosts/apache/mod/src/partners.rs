@@ -44,11 +44,25 @@ impl Walled {
             Kind::Address => backend.address == object,
             _ => false,
         };
-        object != 0 && self.backends().iter().any(of_backend)
+        object != 0 && self.backends().iter().any(of_backend) && self.holds_backend(object, kind)
             || self.shared().any(|other| match kind {
                 Kind::Pool => other.knows_pool(object),
                 kind => other.knows(object, kind),
             })
+    }
+
+    /// An object of a mod_proxy with a wall is there until the call of the host returns.
+    fn holds_backend(&'static self, object: u64, kind: Kind) -> bool {
+        proxy().is_none_or(|proxy| std::ptr::eq(proxy, self) || proxy.knows(object, kind))
+    }
+
+    /// Whether something lies in memory of a mod_proxy with a wall, and the module is that one, or has its memory by its policy. Others
+    /// pass what they were given.
+    pub(crate) fn has_thing(&'static self, at: u64) -> bool {
+        proxy().is_some_and(|proxy| {
+            let has_all = std::ptr::eq(proxy, self) || self.partners.contains(&proxy.name);
+            has_all && proxy.block(at).is_some()
+        })
     }
 
     pub(crate) fn knows_or_shares(&'static self, object: u64, kind: Kind) -> bool {
@@ -119,12 +133,35 @@ pub(crate) fn may_call(back: &Back, arguments: &[u64; WIDE]) -> Answer<()> {
     }
 }
 
+/// mod_proxy, if it has a wall. What it says of its connections is looked at then.
+pub(crate) fn proxy() -> Option<&'static Walled> {
+    owner("ap_proxy_acquire_connection")
+}
+
+/// By which a connection to a backend is given back.
+pub(crate) fn release() -> Option<usize> {
+    const NAME: &str = "ap_proxy_release_connection";
+    match proxy() {
+        None => apr::symbol(NAME),
+        Some(proxy) => {
+            let gate = proxy.domain.function(NAME)? as u64;
+            let of = || back::of(proxy, kind(NAME), gate).ok();
+            proxy.is_gate(gate).then(of).flatten().map(|at| at as usize)
+        }
+    }
+}
+
 /// A module calls a function of another module by its name.
 pub(crate) fn cross(frame: &Frame, name: &'static str, mut arguments: [u64; WIDE]) -> Answer<u64> {
     let back = find_back(name).ok_or_else(|| format!("{name} is not offered"))?;
+    // It may end what belongs to a connection to a backend, which was kept for the core.
+    frame.let_go(0);
     let real = find(frame.walled, name, back)?;
     may_call(back, &arguments)?;
-    let params = back.params();
+    let mut params = back.params();
+    if apr::symbol(name).is_none() {
+        back.of_callee().for_each(|at| params[at] = Param::Any);
+    }
     let released = arguments[1];
     let result = checked(frame, name, &params, back.answer, real, &mut arguments)?;
     if name == "ap_proxy_release_connection" {
@@ -322,14 +359,13 @@ fn note_together(provider: u64, words: &[&'static str]) {
 
 /// The functions of a structure become callable for a module. If it finds them in structures of a partner's, it may call them as they
 /// are there.
-fn offer(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<()> {
-    let walled = frame.walled;
+fn offer(walled: &'static Walled, provider: u64, words: &[&'static str]) -> Answer<()> {
     for (at, word) in words.iter().enumerate() {
         // SAFETY: the core or `copy` has this structure, of this group.
         let value = unsafe { read(provider + 8 * at as u64) };
         if value != 0 && word.starts_with('*') {
             let inner = shapes().get(word).ok_or("a structure that is not known")?;
-            offer(frame, value, inner)?;
+            offer(walled, value, inner)?;
         }
         if !is_function(word) {
             continue;
@@ -342,6 +378,39 @@ fn offer(frame: &Frame, provider: u64, words: &[&'static str]) -> Answer<()> {
         }
     }
     Ok(())
+}
+
+/// A structure that a module has looked up: which module, where it is, and its words.
+type Looked = (&'static Walled, u64, &'static [&'static str]);
+
+/// All of them.
+static LOOKED: Mutex<Vec<Looked>> = Mutex::new(Vec::new());
+
+/// What a module has looked up it leaves in memory that it shares with others. Modules whose policies name its memory may call the
+/// functions, too: those that are there, and those that come.
+fn tell_partners(frame: &Frame, provider: u64, words: &'static [&'static str]) -> Answer<()> {
+    let looker = frame.walled;
+    let mut looked = lock(&LOOKED);
+    if !looked
+        .iter()
+        .any(|known| known.1 == provider && std::ptr::eq(known.0, looker))
+    {
+        looked.push((looker, provider, words));
+    }
+    drop(looked);
+    let mut all = load::all().into_iter();
+    let mut partners = all
+        .by_ref()
+        .filter(|other| other.partners.contains(&looker.name));
+    partners.try_for_each(|partner| offer(partner, provider, words))
+}
+
+/// A module may call what its partners have looked up before it came.
+pub(crate) fn hear(walled: &'static Walled) -> Answer<()> {
+    let looked: Vec<Looked> = lock(&LOOKED).clone();
+    let of_partners = |known: &&Looked| walled.partners.contains(&known.0.name);
+    let mut known = looked.iter().filter(of_partners);
+    known.try_for_each(|(_, provider, words)| offer(walled, *provider, words))
 }
 
 /// A group whose structures lead from one to the other is for modules with a wall alone.
@@ -457,7 +526,8 @@ pub(crate) extern "C" fn ap_lookup_provider(group: u64, name: u64, version: u64)
         }
         // Of another group the module may read it, and call nothing in it.
         if let Some(words) = shape(group).filter(|_| provider != 0) {
-            offer(frame, provider, words)?;
+            offer(frame.walled, provider, words)?;
+            tell_partners(frame, provider, words)?;
             note_together(provider, words);
             crate::reading::show(frame, provider, 8 * words.len() as u64)?;
         }

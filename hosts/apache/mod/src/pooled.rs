@@ -2,10 +2,9 @@
 //! ends gives back what it has. Otherwise the list finds at the server's end that something is missing, and aborts the process.
 
 use crate::apr;
-use crate::backends::here;
 use crate::call::mediate;
 use crate::deeds;
-use crate::frame::{self, Frame, Held};
+use crate::frame::{Frame, Held};
 use crate::object::Kind;
 use crate::walled::{Answer, Walled, lock};
 use std::sync::Mutex;
@@ -42,35 +41,7 @@ pub(crate) fn goes(list: u64) {
     end(take(|one| one.list == list));
 }
 
-/// Where a connection to a backend says that nobody may use it again: the byte, and the bit.
-const CLOSE: (u64, u8) = (86, 2);
-
 impl Walled {
-    /// Gives back what an ended call of this thread has. A call that it was made in ends, too, and may still use a connection.
-    pub(crate) fn give_back(&self) {
-        let is_outer = frame::now().is_some_and(|frame| frame.is_in(self));
-        if is_outer || !self.deeds.has(deeds::BACKENDS) {
-            return;
-        }
-        let thread = here();
-        let acquired = lock(&self.acquired);
-        let own = acquired.iter().filter(|(_, owner)| *owner == thread);
-        let own: Vec<u64> = own.map(|(at, _)| *at).collect();
-        drop(acquired);
-        let Some(real) = apr::symbol("ap_proxy_release_connection") else {
-            return;
-        };
-        for at in own {
-            self.release(at);
-            // SAFETY: mod_proxy has given the connection to the call that has ended, and nobody else has it.
-            unsafe {
-                *((at + CLOSE.0) as *mut u8) |= CLOSE.1;
-                let real: extern "C" fn(*const i8, u64, u64) -> i32 = std::mem::transmute(real);
-                real(c"mullion".as_ptr(), at, frame::main_server().unwrap_or(0));
-            }
-        }
-    }
-
     /// A call has returned: what it has taken it keeps, if it was not ended.
     #[inline(always)]
     pub(crate) fn settle(&'static self, frame: &Frame, is_ended: bool) {
@@ -128,11 +99,17 @@ pub(crate) extern "C" fn apr_reslist_acquire(list: u64, to: u64) -> u64 {
     })
 }
 
-/// A resource goes back once: the list counts.
-fn is_back(list: u64, resource: u64) -> Answer<()> {
+/// A resource goes back once: the list counts. Where it is released, a module may put another one in its place: the list keeps its address
+/// and gives it out, and does not follow it.
+fn is_back(list: u64, resource: u64, is_released: bool) -> Answer<()> {
     let mut out = lock(&OUT);
     let is_it = |one: &Borrowed| one.list == list && one.resource == resource;
     let found = out.iter().position(is_it);
+    let other = || {
+        let place = out.iter().position(|one| one.list == list);
+        place.filter(|_| is_released)
+    };
+    let found = found.or_else(other);
     match found.map(|found| out.swap_remove(found)) {
         Some(_) => Ok(()),
         None => Err(format!("{resource:#x} is not out of the list")),
@@ -143,7 +120,8 @@ fn back(list: u64, resource: u64, name: &'static str) -> u64 {
     mediate(|frame| {
         known(frame, list, name)?;
         let real = apr::symbol(name).ok_or("the server does not have it")?;
-        is_back(list, resource).map_err(|what| format!("{name}: {what}"))?;
+        is_back(list, resource, name == "apr_reslist_release")
+            .map_err(|what| format!("{name}: {what}"))?;
         // SAFETY: it is APR's function for a list of the module's. APR keeps the resource's address, and does not follow it.
         let real: extern "C" fn(u64, u64) -> i32 = unsafe { std::mem::transmute(real) };
         Ok(real(list, resource) as u32 as u64)

@@ -48,11 +48,15 @@ struct Bucket {
     stays: bool,
     /// No two buckets of a module have the same.
     number: u64,
+    /// The brigade that it was given in by the call that runs ([`Brigade::given`]), or 0.
+    given: u64,
 }
 
 struct Brigade {
     real: u64,
     home: u64,
+    /// A number of the call that was given it last.
+    given: u64,
 }
 
 /// What a copy is of.
@@ -84,6 +88,8 @@ pub(crate) struct Passing<'f> {
     alone: Few<u64, 1>,
     /// Whether the function may keep buckets: it is none of APR's, which only work with them.
     keeps: bool,
+    /// What goes back with a brigade that the call was given may be what came with it. 0: nothing goes back.
+    back: u64,
 }
 
 /// # Safety
@@ -282,6 +288,7 @@ impl Walled {
                     is_out: false,
                     stays,
                     number: rings.numbers,
+                    given: 0,
                 };
                 let put = rings.shown.put(copy, Shown::Bucket(fresh));
                 put.ok_or("no place for a bucket")?;
@@ -342,7 +349,11 @@ impl Walled {
                     (copy as *mut [u64; 4]).write((real as *const [u64; 4]).read());
                     link(copy + RING, copy + RING);
                 }
-                let fresh = Shown::Brigade(Brigade { real, home });
+                let fresh = Shown::Brigade(Brigade {
+                    real,
+                    home,
+                    given: 0,
+                });
                 rings
                     .shown
                     .put(copy, fresh)
@@ -351,13 +362,23 @@ impl Walled {
                 copy
             }
         };
-        self.show_ring(&mut rings, copy)?;
+        rings.numbers += 1;
+        let given = rings.numbers;
+        if let Some(Shown::Brigade(brigade)) = rings.shown.get_mut(copy) {
+            brigade.given = given;
+        }
+        self.show_ring_of(&mut rings, copy, given)?;
         Ok((copy, known.is_some()))
     }
 
     /// Moves what is in the core's brigade to the module's copy.
     fn show_ring(&'static self, rings: &mut Rings, copy: u64) -> Answer<()> {
-        let Some(Brigade { real, home }) = rings.brigade(copy) else {
+        self.show_ring_of(rings, copy, 0)
+    }
+
+    /// The same of a brigade that the call was given by this number.
+    fn show_ring_of(&'static self, rings: &mut Rings, copy: u64, given: u64) -> Answer<()> {
+        let Some(Brigade { real, home, .. }) = rings.brigade(copy) else {
             return Ok(());
         };
         let (real, home) = (*real, *home);
@@ -372,6 +393,9 @@ impl Walled {
             let mut last = sentinel;
             while let Some(bucket) = take_first(end) {
                 let shown = self.show(rings, home, bucket)?;
+                if let Some(bucket) = rings.bucket_mut(shown) {
+                    bucket.given = given;
+                }
                 link(last, shown);
                 last = shown;
             }
@@ -387,7 +411,7 @@ impl Walled {
         passing: &mut Passing<'_>,
         copy: u64,
     ) -> Answer<u64> {
-        let Some(Brigade { real, home }) = rings.brigade(copy) else {
+        let Some(Brigade { real, home, .. }) = rings.brigade(copy) else {
             return Err(format!(
                 "{copy:#x} is no brigade that the module was given or has made"
             ));
@@ -437,6 +461,17 @@ impl Walled {
         Ok(real)
     }
 
+    /// The core's brigade of a copy. It stays until the call of the host returns.
+    pub(crate) fn real_brigade(&'static self, copy: u64) -> Option<u64> {
+        let found = lock(&self.rings)
+            .brigade(copy)
+            .map(|one| (one.real, one.home));
+        let frame = crate::frame::now()?;
+        found
+            .filter(|(_, home)| pools::hold(frame, *home, pools::is_bound(*home)))
+            .map(|(real, _)| real)
+    }
+
     /// Puts back into the core's brigade what the module has left in its copy. If the module did not have the brigade before, it goes
     /// out of the module's sight, whatever comes of that.
     pub(crate) fn end_brigade(
@@ -447,6 +482,7 @@ impl Walled {
     ) -> Answer<()> {
         let mut passing = Passing::new(frame);
         let mut rings = lock(&self.rings);
+        passing.back = rings.brigade(copy).map_or(0, |brigade| brigade.given);
         let taken = self.take_back(&mut rings, &mut passing, copy);
         let mut place = 0;
         while taken.is_ok()
@@ -470,6 +506,7 @@ impl<'f> Passing<'f> {
             out: Few::new(),
             alone: Few::new(),
             keeps: true,
+            back: 0,
         }
     }
 
@@ -482,7 +519,8 @@ impl<'f> Passing<'f> {
 
     /// Whether a bucket may be passed.
     fn may_pass(&self, copy: u64, bucket: &Bucket) -> Answer<()> {
-        match bucket.stays && self.keeps {
+        let goes_back = self.back != 0 && self.back == bucket.given;
+        match bucket.stays && self.keeps && !goes_back {
             true => Err(format!(
                 "{copy:#x} is a bucket whose allocator, file or pool may go before the request does"
             )),

@@ -2,10 +2,12 @@
 
 use crate::apr;
 use crate::call::{self, mediate};
+use crate::copied;
 use crate::frame::{Frame, Root};
 use crate::interface::Answer as Result_;
 use crate::layout::{self, read};
 use crate::object::Kind;
+use crate::pools;
 use crate::states::by_row;
 
 /// The tree is the section's own inside, and what is filled in is what the core fills in now, or a vector that the module has made.
@@ -47,7 +49,12 @@ pub(crate) extern "C" fn ap_walk_config(tree: u64, cmd: u64, vector: u64) -> u64
 fn is_vector(frame: &Frame, at: u64) -> bool {
     // SAFETY: it is a field of a request of the core's.
     let of = |r: u64| unsafe { frame.walled.word(r + layout::R_PER_DIR_CONFIG) };
-    frame.requests().any(|r| of(r) == at) || call::has(frame, Kind::Vector, at)
+    // SAFETY: modules may not write what is followed here, and `any_server` has the core's structures.
+    let first = frame
+        .any_server()
+        .map(|s| unsafe { read(s + layout::S_LOOKUP_DEFAULTS) });
+    let is_default = at != 0 && first == Some(at);
+    is_default || frame.requests().any(|r| of(r) == at) || call::has(frame, Kind::Vector, at)
 }
 
 /// The core calls functions of modules that merge what is theirs, each with what is in the module's place. Both configurations are in the
@@ -82,6 +89,47 @@ pub(crate) extern "C" fn ap_get_remote_host(c: u64, vector: u64, kind: u64, is_n
         }
         let arguments = [c, vector, kind, is_number];
         by_row(frame, NAME, "c . . w4?", Result_::Plain, &arguments)
+    })
+}
+
+/// The core has the module make what it lacks for a section and a server. It gets our structure of the module, and a copy of the name.
+pub(crate) extern "C" fn ap_set_config_vectors(
+    server: u64,
+    vector: u64,
+    section: u64,
+    _: u64,
+    pool: u64,
+) -> u64 {
+    const NAME: &str = "ap_set_config_vectors";
+    mediate(|frame| {
+        let walled = frame.walled;
+        pools::before_serving(NAME)?;
+        if !call::has(frame, Kind::Vector, vector) {
+            return Err(format!(
+                "{NAME}: {vector:#x} is no configuration that the module has made"
+            ));
+        }
+        let section = match section {
+            0 => 0,
+            // SAFETY: the server does not serve yet.
+            section => unsafe { pools::lasting_copy(&copied::name(frame, section)?)? },
+        };
+        let arguments = [server, vector, section, walled.stand_in, pool];
+        by_row(frame, NAME, "s . . . p", Result_::Plain, &arguments)
+    })
+}
+
+/// A connection to a server that others take for a client of theirs. Modules look into the configuration.
+pub(crate) extern "C" fn ap_ssl_bind_outgoing(c: u64, vector: u64, enable: u64) -> u64 {
+    const NAME: &str = "ap_ssl_bind_outgoing";
+    mediate(|frame| {
+        if vector != 0 && !is_vector(frame, vector) {
+            return Err(format!(
+                "{NAME}: {vector:#x} is no configuration of a section or of a request"
+            ));
+        }
+        let arguments = [c, vector, enable];
+        by_row(frame, NAME, "c . .", Result_::Plain, &arguments)
     })
 }
 

@@ -69,6 +69,30 @@ impl Walled {
         true
     }
 
+    /// Lets the module write these words of such a segment, and no others.
+    pub(crate) fn demand_words_of_segment(
+        &self,
+        at: u64,
+        bytes: u64,
+        is_partner: impl Fn(&Walled) -> bool,
+    ) -> bool {
+        let mut segments = lock(&SEGMENTS);
+        let mut all = segments.iter_mut().flat_map(|all| all.values_mut());
+        let is_it = |one: &&mut Segment| {
+            let inside = at.wrapping_sub(one.base);
+            inside < one.bytes && bytes <= one.bytes - inside && is_partner(one.owner)
+        };
+        let Some(segment) = all.find(is_it) else {
+            return false;
+        };
+        match self.grant(at, bytes) {
+            Ok(granted) => segment.granted.push(granted),
+            Err(_) => return false,
+        }
+        self.deeds.add(deeds::SEGMENTS);
+        true
+    }
+
     /// The host is about to work with memory that the module may use. If it is of a segment, that stays until the call returns:
     /// its addresses would be the core's behind that.
     #[inline]

@@ -26,9 +26,8 @@ const TABLES: [u64; 7] = [
 
 /// What a policy calls the right to give mod_proxy a request with a connection to a backend.
 pub(crate) const OF_BACKEND: &str = "proxy_conn_rec.r";
-/// Where such a connection has it, and a brigade of mod_proxy's own.
+/// Where such a connection has it.
 const REQUEST: u64 = 8;
-const BRIGADE: u64 = 104;
 
 /// Sets a word of our request.
 unsafe fn set(at: u64, value: u64) {
@@ -135,11 +134,16 @@ impl Walled {
         if self.deeds.has(deeds::SWAPPED) {
             self.look_at_words()?;
         }
+        if self.deeds.has(deeds::BACKENDS) {
+            self.take_backends(frame)?;
+        }
         if !self.makes_requests() {
             return Ok(());
         }
+        // What is looked at is not kept: the core does not follow the word, and mod_proxy ends such a request with its connection.
+        let kept = frame.kept();
         for backend in self.backends() {
-            // SAFETY: mod_proxy keeps its connections as long as the process lives.
+            // SAFETY: mod_proxy keeps its connections as long as the process lives, or they lie in memory that is the module's for good.
             let r = unsafe { read(backend.at + REQUEST) };
             if r == 0 || self.knows(r, Kind::Request) {
                 continue;
@@ -151,14 +155,8 @@ impl Walled {
                 return Err(format!("{r:#x} with a backend is no request of the module"));
             }
         }
+        frame.let_go(kept);
         Ok(())
-    }
-
-    /// Whether it is mod_proxy's own brigade of a connection to a backend, which is passed on as it is.
-    pub(crate) fn is_brigade_of_backend(&self, at: u64) -> bool {
-        // SAFETY: mod_proxy keeps the connections that it has given out, and `backends` has no others.
-        let of = |backend: &crate::backends::Backend| unsafe { read(backend.at + BRIGADE) };
-        at != 0 && self.backends().iter().any(|backend| of(backend) == at)
     }
 }
 
@@ -241,9 +239,9 @@ pub(crate) extern "C" fn ap_rgetline_core(
             return Ok(NO_LINE);
         }
         let mut passing = crate::rings::Passing::new(frame);
-        let brigade = match walled.is_brigade_of_backend(brigade) {
-            true => brigade,
-            false => passing.brigade(brigade)?,
+        let brigade = match walled.brigade_of_backend(brigade) {
+            Some(brigade) => brigade,
+            None => passing.brigade(brigade)?,
         };
         let real = apr::symbol("ap_rgetline_core").ok_or("the server does not have it")?;
         let mut read = 0u64;

@@ -190,3 +190,25 @@ pub(crate) extern "C" fn ap_mpm_register_timed_callback(
         Ok(set(time, number) as u32 as u64)
     })
 }
+
+/// A module gets no threads of its own, in which it would use what belongs to others: it is told that there is no set of them, as
+/// mod_proxy_hcheck is without threads.
+pub(crate) extern "C" fn apr_thread_pool_create(to: u64, _: u64, _: u64, _: u64) -> u64 {
+    mediate(|frame| {
+        frame.walled.must_write(to, 8)?;
+        // SAFETY: the module may write there.
+        unsafe { (to as *mut u64).write(0) };
+        Ok(0)
+    })
+}
+
+/// `APR_ENOTIMPL`.
+const NOT_HERE: u64 = 70023;
+
+pub(crate) extern "C" fn apr_thread_pool_destroy(_: u64) -> u64 {
+    NOT_HERE
+}
+
+pub(crate) extern "C" fn apr_thread_pool_push(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    NOT_HERE
+}

@@ -84,7 +84,11 @@ impl Walled {
     /// Whether this thread may work with what goes with a pool. One that a module has made stays until the call of the host returns.
     pub(super) fn holds(&self, frame: &Frame, home: u64) -> bool {
         match pools::is_made(home) {
-            true => pools::hold(frame, home, pools::is_bound(home)),
+            // With what goes with no request one thread at a time works.
+            true if !pools::is_bound(home) => {
+                pools::hold(frame, home, false) && frame.take_turn(home).is_ok()
+            }
+            true => pools::hold(frame, home, true),
             false => frame.has_pool(home) || self.knows_pool(home),
         }
     }

@@ -120,6 +120,13 @@ impl Walled {
         })
     }
 
+    /// The connection that the module has made and that an address is in. Other threads may work with its other ones.
+    fn connection_at(&self, at: u64) -> Option<u64> {
+        let is_it = |c: &u64| at.wrapping_sub(*c) < layout::CONNECTION;
+        let made = self.made_at(Kind::Connection, is_it);
+        made.filter(|c| self.knows(*c, Kind::Connection))
+    }
+
     /// Grants what the policy lets the module write at an address, in what its call was given. Runs in the handler of a signal, too.
     pub(crate) fn demand(&'static self, at: u64) -> bool {
         let Some(frame) = crate::frame::now().filter(|frame| std::ptr::eq(frame.walled, self))
@@ -134,7 +141,7 @@ impl Walled {
         let filters = frame.has_filter(filter) || is_own();
         let roots = frame.requests().chain(self.made(Kind::Request));
         let roots = roots.map(Root::Request);
-        let connections = frame.connections().chain(self.made(Kind::Connection));
+        let connections = frame.connections().chain(self.connection_at(at));
         let roots = roots.chain(connections.map(Root::Connection));
         let roots = roots.chain(filters.then_some(Root::Filter(filter)));
         for root in roots {

@@ -49,7 +49,11 @@ extern "C" fn ends(data: u64) -> i32 {
     }
     drop(state);
     if ending.kind == Kind::Allocator {
+        // Other modules may have buckets of it, too: those that read from a connection of this one's.
         ending.walled.end_allocator(ending.object);
+        let others = crate::load::all().into_iter();
+        let others = others.filter(|other| !std::ptr::eq(*other, ending.walled));
+        others.for_each(|other| other.end_allocator(ending.object));
     }
     if ending.kind == Kind::List {
         crate::pooled::goes(ending.object);
@@ -248,9 +252,9 @@ impl Walled {
             return false;
         }
         if !is_bound {
-            // Tables and hashes allocate from their pool.
+            // Tables and hashes allocate from their pool, and so does all that works with a connection or its buckets.
             let turn = match kind {
-                Kind::Table | Kind::Hash if home != 0 => home,
+                Kind::Table | Kind::Hash | Kind::Connection | Kind::Allocator if home != 0 => home,
                 _ => object,
             };
             let taken = match how {
@@ -295,6 +299,14 @@ impl Walled {
         // It may have gone before it was held.
         (frame.is_given(home) || pools::hold(frame, home, is_bound))
             && is_here().is_some_and(|(now, _)| now == known)
+    }
+
+    /// An object that the module has made, by its address.
+    pub(crate) fn made_at(&self, kind: Kind, is_it: impl Fn(&u64) -> bool) -> Option<u64> {
+        let state = lock(&self.state);
+        let mut made = state.objects.iter().filter(|(_, known)| known.0 == kind);
+        made.find(|(object, _)| is_it(object))
+            .map(|(object, _)| *object)
     }
 
     /// Requests or connections that the module has made, and that this thread's call may use.
