@@ -22,6 +22,8 @@ mod learn;
 mod left;
 #[path = "server/overlooked.rs"]
 mod overlooked;
+#[path = "server/proxies.rs"]
+mod proxies;
 #[path = "server/reading.rs"]
 mod reading;
 #[path = "server/rows.rs"]
@@ -74,7 +76,7 @@ fn main() -> ExitCode {
     }
     let place = Place::new();
     let wanted = std::env::args().nth(1);
-    let tests: [(&str, Test); 25] = [
+    let tests: [(&str, Test); 26] = [
         ("rows", rows::each_structure_is_looked_at),
         ("fields", fields_are_where_the_headers_have_them),
         (
@@ -129,6 +131,10 @@ fn main() -> ExitCode {
             attacks::the_same_attacks_end_or_corrupt_a_stock_server,
         ),
         ("storages", storages::storages_do_not_misuse_mod_dav),
+        ("proxies", |place| {
+            proxies::proxies_and_protocols_do_not_misuse_each_other(place);
+            proxies::a_member_that_is_down_is_found_and_left_out(place);
+        }),
         ("policy", what_a_policy_does_not_name_is_refused),
         ("learn", learn::a_module_that_learns_leaves_its_policy),
         ("map", learn::a_server_shows_who_may_touch_what),
@@ -223,7 +229,9 @@ impl Place {
         let tree = fetch(lock.source("apache").expect("it is listed")).expect("httpd's source");
         let mut modules = modules(&tree).expect("a tree");
         complete(&mut modules, &lock).expect("libraries of modules");
-        for name in ["hostile", "slots", "spy", "storage", "reader"] {
+        for name in [
+            "hostile", "slots", "spy", "storage", "backend", "protocol", "reader",
+        ] {
             modules.push(Module {
                 name: name.to_owned(),
                 files: own_files(name),
