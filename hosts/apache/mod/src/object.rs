@@ -144,7 +144,7 @@ mod tests {
             "cmd", "ctx", "flush", "name", "str", "text", "null", "stopped", "ob", "ow", "lock",
             "declined", "dav",
         ]
-        .contains(&word)
+        .contains(&word.trim_end_matches('?'))
             || word.starts_with(['.', '$', '"', '&', '!', '^', '<', '-', '#', '@', '%'])
             || matches!(word, "w$" | "r!")
             || word.strip_prefix("copy").is_some_and(number)
