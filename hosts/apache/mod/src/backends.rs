@@ -143,7 +143,7 @@ impl Walled {
         };
         let owner = partners::proxy();
         let own = self.acquired_here();
-        // SAFETY: as in `brigade_of_backend`.
+        // SAFETY: mod_proxy keeps these structures, or they lie in memory that is the module's for good.
         let workers = own.iter().map(|at| unsafe { read(*at + WORKER) });
         let workers: Vec<u64> = workers.collect();
         let own = own.into_iter().map(|at| (at, "proxy_conn_rec"));

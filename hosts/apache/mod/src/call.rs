@@ -17,7 +17,7 @@ use crate::pools;
 use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
-use lives::{home_of_made, is_kept, keep, whole_of, with_bucket};
+use lives::{home_of_made, is_kept, keep, text_of_made, whole_of, with_bucket};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
@@ -777,13 +777,7 @@ fn looked_at(
             // A function that fails leaves the word alone: what the module has put there is no object.
             let made = outs.word(at).unwrap_or(0);
             if kind == Kind::Text {
-                let pool = pool().ok_or("no pool for a string")?;
-                let copy = match made {
-                    0 => 0,
-                    // SAFETY: the host's strings end with a zero.
-                    made => walled.copy(frame, pool, unsafe { apr::text(made) })?,
-                };
-                outs.give(at, copy);
+                outs.give(at, text_of_made(frame, pool(), made)?);
                 continue;
             }
             if made == 0 {

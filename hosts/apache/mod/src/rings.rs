@@ -461,17 +461,6 @@ impl Walled {
         Ok(real)
     }
 
-    /// The core's brigade of a copy. It stays until the call of the host returns.
-    pub(crate) fn real_brigade(&'static self, copy: u64) -> Option<u64> {
-        let found = lock(&self.rings)
-            .brigade(copy)
-            .map(|one| (one.real, one.home));
-        let frame = crate::frame::now()?;
-        found
-            .filter(|(_, home)| pools::hold(frame, *home, pools::is_bound(*home)))
-            .map(|(real, _)| real)
-    }
-
     /// Puts back into the core's brigade what the module has left in its copy. If the module did not have the brigade before, it goes
     /// out of the module's sight, whatever comes of that.
     pub(crate) fn end_brigade(
@@ -684,55 +673,6 @@ impl<'f> Passing<'f> {
         }
         let shown = walled.show_brigade(frame, home, real);
         shown.map(|(copy, _)| copy)
-    }
-}
-
-impl Walled {
-    /// A bucket that was passed alone: what the core has put behind it comes behind the copy.
-    fn show_alone(&'static self, rings: &mut Rings, copy: u64) -> Answer<()> {
-        let Some(bucket) = rings.bucket_mut(copy) else {
-            return Ok(());
-        };
-        let (real, home) = (bucket.real, bucket.home);
-        // SAFETY: it is a bucket of the core's.
-        let (is_alone, now) = unsafe {
-            (
-                read(real) == real,
-                [TYPE, LENGTH, START, DATA].map(|at| read(real + at)),
-            )
-        };
-        // Nothing came behind it, and it is as the module has it (`changed`): a bucket that was read is so nearly always.
-        if is_alone && now == bucket.shown {
-            bucket.is_out = false;
-            return Ok(());
-        }
-        // SAFETY: what is in the ring with the bucket is the core's. Of the copies, each was looked up.
-        unsafe {
-            let (before, after) = (read(copy + PREVIOUS), read(copy));
-            let more = take_apart(real);
-            self.show(rings, home, real)?;
-            // A bucket that was taken out of a ring still has the links that it had there.
-            let is_linked = rings.is_element(after)
-                && rings.is_element(before)
-                && read(before) == copy
-                && read(after + PREVIOUS) == copy;
-            let mut last = copy;
-            for real in more {
-                let shown = self.show(rings, home, real)?;
-                link(last, shown);
-                last = shown;
-            }
-            if is_linked {
-                link(before, copy);
-                link(last, after);
-            } else if last != copy {
-                link(last, copy);
-            } else {
-                write(copy, after);
-                write(copy + PREVIOUS, before);
-            }
-        }
-        Ok(())
     }
 }
 

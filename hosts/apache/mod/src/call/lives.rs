@@ -1,6 +1,7 @@
 //! How long what a call makes is good, and what it is made of.
 
 use super::{lacks, pool_of, with_place};
+use crate::apr;
 use crate::copied;
 use crate::frame::Frame;
 use crate::interface::{Param, Text};
@@ -125,4 +126,14 @@ pub(super) fn keep(
         }
     }
     Ok(())
+}
+
+/// The module's copy of a string that the host has left, or null.
+pub(super) fn text_of_made(frame: &Frame, pool: Option<u64>, made: u64) -> Answer<u64> {
+    let pool = pool.ok_or("no pool for a string")?;
+    match made {
+        0 => Ok(0),
+        // SAFETY: the host's strings end with a zero.
+        made => frame.walled.copy(frame, pool, unsafe { apr::text(made) }),
+    }
 }

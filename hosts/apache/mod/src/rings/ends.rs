@@ -1,6 +1,9 @@
 //! How long buckets are good: as long as their allocator, their file and their pool.
 
-use super::{Bucket, DATA, FREE, LIST, RING, Shown, TYPE};
+use super::{
+    Bucket, DATA, FREE, LENGTH, LIST, PREVIOUS, RING, Rings, START, Shown, TYPE, link, take_apart,
+    write,
+};
 use crate::apr;
 use crate::frame::Frame;
 use crate::layout::read;
@@ -113,6 +116,66 @@ impl Walled {
             return Ok(());
         };
         bucket.home = pool;
+        Ok(())
+    }
+}
+
+impl Walled {
+    /// The core's brigade of a copy. It stays until the call of the host returns.
+    pub(crate) fn real_brigade(&'static self, copy: u64) -> Option<u64> {
+        let found = lock(&self.rings)
+            .brigade(copy)
+            .map(|one| (one.real, one.home));
+        let frame = crate::frame::now()?;
+        found
+            .filter(|(_, home)| pools::hold(frame, *home, pools::is_bound(*home)))
+            .map(|(real, _)| real)
+    }
+
+    /// A bucket that was passed alone: what the core has put behind it comes behind the copy.
+    pub(super) fn show_alone(&'static self, rings: &mut Rings, copy: u64) -> Answer<()> {
+        let Some(bucket) = rings.bucket_mut(copy) else {
+            return Ok(());
+        };
+        let (real, home) = (bucket.real, bucket.home);
+        // SAFETY: it is a bucket of the core's.
+        let (is_alone, now) = unsafe {
+            (
+                read(real) == real,
+                [TYPE, LENGTH, START, DATA].map(|at| read(real + at)),
+            )
+        };
+        // Nothing came behind it, and it is as the module has it (`changed`): a bucket that was read is so nearly always.
+        if is_alone && now == bucket.shown {
+            bucket.is_out = false;
+            return Ok(());
+        }
+        // SAFETY: what is in the ring with the bucket is the core's. Of the copies, each was looked up.
+        unsafe {
+            let (before, after) = (read(copy + PREVIOUS), read(copy));
+            let more = take_apart(real);
+            self.show(rings, home, real)?;
+            // A bucket that was taken out of a ring still has the links that it had there.
+            let is_linked = rings.is_element(after)
+                && rings.is_element(before)
+                && read(before) == copy
+                && read(after + PREVIOUS) == copy;
+            let mut last = copy;
+            for real in more {
+                let shown = self.show(rings, home, real)?;
+                link(last, shown);
+                last = shown;
+            }
+            if is_linked {
+                link(before, copy);
+                link(last, after);
+            } else if last != copy {
+                link(last, copy);
+            } else {
+                write(copy, after);
+                write(copy + PREVIOUS, before);
+            }
+        }
         Ok(())
     }
 }
