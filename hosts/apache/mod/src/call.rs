@@ -197,9 +197,7 @@ const ADDRESS_PORT: u64 = 24;
 fn pool_of(params: &[Param], arguments: &[u64; WIDE]) -> Option<u64> {
     let all = || params.iter().zip(arguments);
     // Of several the last one: a pool for the time being comes in front.
-    let pool = all()
-        .filter(|(param, _)| matches!(param, Param::Pool))
-        .last();
+    let pool = all().rfind(|(param, _)| matches!(param, Param::Pool));
     if let Some((_, pool)) = pool {
         return Some(*pool);
     }
