@@ -173,7 +173,7 @@ pub(crate) unsafe fn is_own(walled: &Walled, filter: u64) -> bool {
 
 /// The core's record of a name, or null. Names are looked up without regard to case.
 fn record_of(function: &str, name: u64) -> u64 {
-    let is_output = function.starts_with("ap_add_output_filter");
+    let is_output = function.contains("output");
     if !pools::serves() {
         return look_up(is_output, name);
     }
@@ -299,7 +299,7 @@ pub(crate) fn may_be_added(
         true => record_of(function, arguments[0]),
         false => arguments[0],
     };
-    let is_output = function.starts_with("ap_add_output_filter");
+    let is_output = function.contains("output");
     match record {
         // There is no such filter, and none is added.
         0 => Ok(()),
