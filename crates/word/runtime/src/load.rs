@@ -149,7 +149,7 @@ pub(crate) fn load(
     }
     let memory = Reserved::new(module.bytes)?;
     let slots = SLOT_FIRST_IMPORT + parts.imports.len() as u64;
-    let thunks = Own::take(slots)?;
+    let thunks = Own::take(&world().thunks, slots)?;
     let base = memory.base();
     let exports = exports(module, &policy)?;
     let symbols = symbols(module, base, resolve)?;

@@ -16,7 +16,6 @@
 
 use crate::gates;
 use crate::memory::{self, PAGE, Reserved, lock};
-use crate::world::world;
 use mullion_word_abi::SLOT_FIRST_IMPORT;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -61,11 +60,12 @@ struct Free {
 }
 
 /// Pages of thunks. They come back with this.
-#[derive(Debug)]
-struct Piece(Range<u64>);
+struct Piece {
+    of: &'static Thunks,
+    range: Range<u64>,
+}
 
 /// The thunks of a domain.
-#[derive(Debug)]
 pub(crate) struct Own {
     first: Piece,
     rest: Option<Piece>,
@@ -105,13 +105,13 @@ impl Free {
 
 impl Own {
     /// Addresses for so many.
-    pub(crate) fn take(count: u64) -> io::Result<Own> {
+    pub(crate) fn take(of: &'static Thunks, count: u64) -> io::Result<Own> {
         let rest = count.saturating_sub(FIRST);
         Ok(Own {
-            first: Piece::take(1)?,
+            first: Piece::take(of, 1)?,
             rest: match rest {
                 0 => None,
-                rest => Some(Piece::take(rest.div_ceil(FIRST))?),
+                rest => Some(Piece::take(of, rest.div_ceil(FIRST))?),
             },
         })
     }
@@ -119,8 +119,8 @@ impl Own {
     /// Where the thunk of a slot is.
     pub(crate) fn at(&self, slot: u64) -> u64 {
         match &self.rest {
-            Some(rest) if slot >= FIRST => rest.0.start + (slot - FIRST) * THUNK,
-            _ => self.first.0.start + slot * THUNK,
+            Some(rest) if slot >= FIRST => rest.range.start + (slot - FIRST) * THUNK,
+            _ => self.first.range.start + slot * THUNK,
         }
     }
 
@@ -128,10 +128,10 @@ impl Own {
     pub(crate) fn write(&self, mut code: Vec<u8>) -> io::Result<()> {
         code.resize(code.len().next_multiple_of(PAGE as usize), 0xcc);
         let (first, rest) = code.split_at(PAGE as usize);
-        let memory = &world().thunks.memory;
-        memory.write_code(self.first.0.start, first)?;
+        let memory = &self.first.of.memory;
+        memory.write_code(self.first.range.start, first)?;
         match &self.rest {
-            Some(piece) => memory.write_code(piece.0.start, rest),
+            Some(piece) => memory.write_code(piece.range.start, rest),
             None => Ok(()),
         }
     }
@@ -143,17 +143,16 @@ impl Own {
 }
 
 impl Piece {
-    fn take(pages: u64) -> io::Result<Piece> {
-        let Thunks { memory, free } = &world().thunks;
-        let taken = lock(free).take(pages * PAGE, memory.base() + SPACE);
+    fn take(of: &'static Thunks, pages: u64) -> io::Result<Piece> {
+        let taken = lock(&of.free).take(pages * PAGE, of.memory.base() + SPACE);
         let none = || io::Error::from_raw_os_error(libc::ENOMEM);
-        taken.map(Piece).ok_or_else(none)
+        taken.map(|range| Piece { of, range }).ok_or_else(none)
     }
 }
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        lock(&world().thunks.free).give(self.0.clone());
+        lock(&self.of.free).give(self.range.clone());
     }
 }
 
