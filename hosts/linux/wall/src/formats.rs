@@ -188,7 +188,7 @@ impl Conversion {
             b'c' | b'd' | b'i' | b'u' | b'x' | b'X' | b'o' => next.next().is_some(),
             b's' => next.next().is_some_and(|pointer| {
                 // The kernel writes that it is none.
-                let is_none = pointer < 4096 || pointer > u64::MAX - 4096;
+                let is_none = !(4096..=u64::MAX - 4096).contains(&pointer);
                 is_none || own(domain, pointer, self.precision.unwrap_or(MOST)).is_some()
             }),
             b'p' => next

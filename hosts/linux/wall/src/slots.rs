@@ -158,10 +158,16 @@ fn fits_in(effect: &Effect, arguments: &[Argument; 6]) -> bool {
 fn counter(size: Size) -> Option<Number> {
     match size {
         Size::Argument(at) => Some(Number::of(at, Bits::U64)),
-        Size::Sum(Sum([Some(Term { times: 1, factors }), None, None])) => match factors {
-            [Some(number), None] => Some(number),
-            _ => None,
-        },
+        Size::Sum(Sum(
+            [
+                Some(Term {
+                    times: 1,
+                    factors: [Some(number), None],
+                }),
+                None,
+                None,
+            ],
+        )) => Some(number),
         _ => None,
     }
 }

@@ -384,11 +384,14 @@ fn is_users(pointer: u64) -> bool {
     *FIRST.get_or_init(|| first().unwrap_or_default() as u64) == pointer || is_other()
 }
 
-/// Functions of the kernel that a module's tables may have, by the numbers of domains: where each is, and its name.
-static TABLES: Mutex<Vec<(u32, Vec<(u64, String)>)>> = Mutex::new(Vec::new());
+/// Functions: where each is, and its name.
+type Functions = Vec<(u64, String)>;
+
+/// Functions of the kernel that a module's tables may have, by the numbers of domains.
+static TABLES: Mutex<Vec<(u32, Functions)>> = Mutex::new(Vec::new());
 
 /// A policy names these functions in `tables`.
-pub(crate) fn has_tables(domain: &Domain, functions: Vec<(u64, String)>) {
+pub(crate) fn has_tables(domain: &Domain, functions: Functions) {
     let id = domain.id().get();
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     tables.retain(|(known, _)| *known != id);
