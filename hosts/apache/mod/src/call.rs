@@ -19,7 +19,7 @@ use crate::rings::Passing;
 use crate::slots::{self, COUNT, Slots, WIDE, Wide, slots};
 use crate::walled::Answer;
 use lives::{home_of_made, is_kept, keep, text_of_made, whole_of, with_bucket};
-use looks::{is_below, look, look_quickly, reads};
+use looks::{is_below, look, look_quickly};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 

@@ -110,7 +110,7 @@ pub(super) fn look_quickly(
 
 /// Memory that the host reads in its place is there, and the module may read it.
 #[inline]
-pub(super) fn reads(
+fn reads(
     frame: &Frame,
     what: Extent,
     from: u64,
