@@ -417,38 +417,6 @@ pub(crate) fn scanned(format: &[u8], text: &[u8]) -> Answer<Vec<u64>> {
     Ok(sizes)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::scanned;
-
-    #[test]
-    fn what_a_conversion_writes_at_most() {
-        let text = vec![b'a'; 1 << 21];
-        let all = text.len() as u64;
-        for (format, bytes) in [
-            ("%s", all + 1),
-            ("%0s", all + 1),
-            ("%00s", all + 1),
-            ("%9s", 10),
-            ("%2000000s", 2_000_001),
-            ("%9999999s", all + 1),
-            ("%0[a]", all + 1),
-            ("%0c", 1),
-            ("%7c", 7),
-            ("%lf", 8),
-            ("%f", 4),
-            ("%qd", 8),
-        ] {
-            let sizes = scanned(format.as_bytes(), &text);
-            assert_eq!(sizes, Ok(vec![bytes]), "{format}");
-        }
-        // Numbers of 16 bytes.
-        for format in ["%llf", "%qf", "%Lf"] {
-            assert!(scanned(format.as_bytes(), &text).is_err(), "{format}");
-        }
-    }
-}
-
 impl Walled {
     /// The module has a library's object no more; whether it had it.
     fn unknow(&self, object: u64, kind: Kind) -> bool {
@@ -554,4 +522,36 @@ pub(crate) extern "C" fn apr_poll(at: u64, count: u64, found: u64, time: u64) ->
         }
         Ok(status as u32 as u64)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scanned;
+
+    #[test]
+    fn what_a_conversion_writes_at_most() {
+        let text = vec![b'a'; 1 << 21];
+        let all = text.len() as u64;
+        for (format, bytes) in [
+            ("%s", all + 1),
+            ("%0s", all + 1),
+            ("%00s", all + 1),
+            ("%9s", 10),
+            ("%2000000s", 2_000_001),
+            ("%9999999s", all + 1),
+            ("%0[a]", all + 1),
+            ("%0c", 1),
+            ("%7c", 7),
+            ("%lf", 8),
+            ("%f", 4),
+            ("%qd", 8),
+        ] {
+            let sizes = scanned(format.as_bytes(), &text);
+            assert_eq!(sizes, Ok(vec![bytes]), "{format}");
+        }
+        // Numbers of 16 bytes.
+        for format in ["%llf", "%qf", "%Lf"] {
+            assert!(scanned(format.as_bytes(), &text).is_err(), "{format}");
+        }
+    }
 }

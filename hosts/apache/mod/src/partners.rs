@@ -324,9 +324,10 @@ pub(crate) fn forget() {
 }
 
 /// Looks at a thing that a function of a provider's takes: one of the same provider has made it. Any module can have a provider of
-/// its own, which makes whatever it likes.
-pub(crate) fn goes_with(walled: &Walled, thing: u64, function: usize) -> Answer<()> {
-    let by = walled.whole_of(thing).unwrap_or(0) as usize;
+/// its own, which makes whatever it likes. Partners have things in common.
+pub(crate) fn goes_with(walled: &'static Walled, thing: u64, function: usize) -> Answer<()> {
+    let mut all = std::iter::once(walled).chain(walled.shared());
+    let by = all.find_map(|one| one.whole_of(thing)).unwrap_or(0) as usize;
     match lock(&TOGETHER).contains(&(by, function)) {
         true => Ok(()),
         false => Err(format!("{thing:#x} is no thing of this provider")),
