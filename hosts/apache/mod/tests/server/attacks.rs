@@ -108,7 +108,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("structure-entry", "the file's name: 0x4000 is no string"),
     ("structure-address", "cannot be read"),
     ("structure-family", "is no family of addresses"),
-    ("structure-digest", "a block of 64 bytes with 268435456"),
+    ("structure-digest", "a block of 64 bytes with 2147483392"),
     ("structure-environment", "is no place in a table"),
     ("structure-score", "is no place in the scoreboard"),
     (
