@@ -228,11 +228,13 @@ pub(crate) extern "C" fn ap_rgetline_core(
         walled.must_write(to, 8)?;
         walled.must_write(count, 8)?;
         // SAFETY: the module may write, and so read, there. What is looked at is what is passed on.
-        let mut line = unsafe { read(to) };
-        match bytes {
-            0 => return Err("ap_rgetline_core: a line without a place for it".to_owned()),
-            bytes => walled.must_write(line, bytes)?,
+        let line = unsafe { read(to) };
+        if bytes == 0 {
+            return Err("ap_rgetline_core: a line without a place for it".to_owned());
         }
+        // httpd looks for the end of what it has written. Another thread of the module could take that away.
+        let mut written = crate::outs::Written::default();
+        let mut line = written.take_over(frame, 0, line, bytes)?;
         let r = walled.shadow(frame, r)?;
         let r = r.ok_or("ap_rgetline_core: no request of the module")?;
         if is_for_a_body(r) {
@@ -245,11 +247,12 @@ pub(crate) extern "C" fn ap_rgetline_core(
         };
         let real = apr::symbol("ap_rgetline_core").ok_or("the server does not have it")?;
         let mut read = 0u64;
-        // SAFETY: it is httpd's function, with words of ours and room for the line.
+        // SAFETY: it is httpd's function, with words and room for the line of ours.
         let real: extern "C" fn(*mut u64, u64, *mut u64, u64, u64, u64) -> i32 =
             unsafe { std::mem::transmute(real) };
         let status = real(&mut line, bytes, &mut read, r, flags, brigade);
         passing.end()?;
+        written.give_back(frame, &mut [0; crate::slots::WIDE])?;
         // SAFETY: `must_write` has seen that the module may write there.
         unsafe { (count as *mut u64).write(read) };
         Ok(status as u32 as u64)
