@@ -258,6 +258,61 @@ pub(crate) fn attacked(lines: &str) -> String {
     )
 }
 
+/// A server that is attacked one time after another, and begun anew where it takes harm.
+pub(crate) struct Attacked<'a> {
+    place: &'a Place,
+    lines: String,
+    pub(crate) server: Server,
+    wrong: Vec<String>,
+}
+
+impl Attacked<'_> {
+    pub(crate) fn new(place: &Place, lines: String) -> Attacked<'_> {
+        let server = Server::start(place, &lines, true);
+        Attacked {
+            place,
+            lines,
+            server,
+            wrong: Vec::new(),
+        }
+    }
+
+    /// Notes an attack that did not end as it should, or behind which another module does not answer.
+    pub(crate) fn look(&mut self, attack: &str, is_well: bool, what: String) {
+        let page = running::try_get(self.server.port, "/page.html", &[]);
+        let lives = page.is_ok_and(|page| page.header("cache-control") == Some("max-age=3600"));
+        if !(is_well && lives) {
+            self.wrong
+                .push(format!("{attack}: it goes on: {lives}; {what}"));
+            self.server = Server::start(self.place, &self.lines, true);
+        }
+    }
+
+    /// An attack ends with 500, and the log says why.
+    pub(crate) fn refused(&mut self, attack: &str, words: &str) {
+        let from = self.server.log().len();
+        let answer = running::try_get(self.server.port, &format!("/hostile/{attack}"), &[]);
+        let said = self.server.log()[from..].to_owned();
+        let is_well = matches!(&answer, Ok(answer) if answer.status == 500) && said.contains(words);
+        self.look(attack, is_well, format!("{answer:?} {said}"));
+    }
+
+    /// An attack comes to nothing, and answers this.
+    pub(crate) fn answered(&mut self, attack: &str, much: &str) {
+        let answer = running::try_get(self.server.port, &format!("/hostile/{attack}"), &[]);
+        let is_well = matches!(&answer, Ok(answer) if answer.body == much);
+        let said = format!("{answer:?} {}", self.server.log());
+        self.look(attack, is_well, said);
+    }
+
+    /// All ended as they should, and the server ends, too.
+    pub(crate) fn end(mut self) {
+        assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
+        let ended = self.server.end();
+        assert!(ended.is_ok(), "{ended:?}: {}", self.server.log());
+    }
+}
+
 pub(crate) fn attacks_end_as_500_and_the_process_goes_on(place: &Place) {
     let lines = [
         place.stock("mime"),

@@ -1,8 +1,8 @@
 //! What a module leaves behind, holds, or makes work later (`tests/hostile/left.c`).
 
 use crate::Place;
-use crate::attacks::{attacked, patient};
-use crate::running::{self, Server};
+use crate::attacks::{Attacked, attacked, patient};
+use crate::running;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -53,63 +53,39 @@ pub(crate) fn what_is_left_does_no_harm(place: &Place) {
         patient(place),
     ];
     let lines = format!("ErrorLogFormat \"%L %M\"\n{}", attacked(&lines.concat()));
-    let start = || Server::start(place, &lines, true);
     let has_driver = Path::new("/usr/lib/x86_64-linux-gnu/apr-util-1/apr_dbd_sqlite3.so").is_file();
-    let mut wrong = Vec::new();
-    let mut server = start();
-    let mut look = |attack: &str, server: &mut Server, is_well: bool, what: String| {
-        let page = running::try_get(server.port, "/page.html", &[]);
-        let lives = page.is_ok_and(|page| page.header("cache-control") == Some("max-age=3600"));
-        if !(is_well && lives) {
-            wrong.push(format!("{attack}: it goes on: {lives}; {what}"));
-            *server = start();
-        }
-    };
+    let mut attacked = Attacked::new(place, lines);
     for (attack, words) in REFUSED {
         if *attack == "left-statement" && !has_driver {
             continue;
         }
-        let from = server.log().len();
-        let answer = running::try_get(server.port, &format!("/hostile/{attack}"), &[]);
-        let said = server.log()[from..].to_owned();
-        let is_well = matches!(&answer, Ok(answer) if answer.status == 500) && said.contains(words);
-        look(attack, &mut server, is_well, format!("{answer:?} {said}"));
+        attacked.refused(attack, words);
     }
     for (attack, much) in ANSWERED {
-        let answer = running::try_get(server.port, &format!("/hostile/{attack}"), &[]);
-        let is_well = matches!(&answer, Ok(answer) if answer.body == much);
-        let said = format!("{answer:?} {}", server.log());
-        look(attack, &mut server, is_well, said);
+        attacked.answered(attack, much);
     }
     // A segment that a filter ends is sent whole.
-    let from = server.log().len();
-    let answer = running::try_get(server.port, "/hostile/left-segment", &[]);
+    let from = attacked.server.log().len();
+    let answer = running::try_get(attacked.server.port, "/hostile/left-segment", &[]);
     let bytes = answer
         .as_ref()
         .map_or(0, |answer| answer.body.matches('a').count());
     let said = format!(
         "{bytes} bytes: {:?} {}",
         answer.map(|answer| answer.headers),
-        &server.log()[from..]
+        &attacked.server.log()[from..]
     );
-    look("left-segment", &mut server, bytes >= 1 << 16, said);
+    attacked.look("left-segment", bytes >= 1 << 16, said);
     // A brigade's pool stays as long as the core has the brigade: the filter that ends it is stopped.
-    let from = server.log().len();
-    let answer = running::try_get(server.port, "/hostile/left-pool", &[]);
-    let said = server.log()[from..].to_owned();
+    let from = attacked.server.log().len();
+    let answer = running::try_get(attacked.server.port, "/hostile/left-pool", &[]);
+    let said = attacked.server.log()[from..].to_owned();
     let is_well = said.contains("is a pool that a call works with");
-    look(
-        "left-pool",
-        &mut server,
-        is_well,
-        format!("{answer:?} {said}"),
-    );
+    attacked.look("left-pool", is_well, format!("{answer:?} {said}"));
     // The bucket is read behind its request. 20014 is APR's general error.
-    let answers = two(server.port, "left-bucket", "left-bucket-read");
+    let answers = two(attacked.server.port, "left-bucket", "left-bucket-read");
     let is_well = answers.contains("left") && answers.contains("read 20014");
-    let said = format!("{answers:?} {}", server.log());
-    look("left-bucket", &mut server, is_well, said);
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let ended = server.end();
-    assert!(ended.is_ok(), "{ended:?}: {}", server.log());
+    let said = format!("{answers:?} {}", attacked.server.log());
+    attacked.look("left-bucket", is_well, said);
+    attacked.end();
 }

@@ -1,8 +1,7 @@
 //! Calls of the host whose rows must look at more than it seems (`tests/hostile/overlooked.c`).
 
 use crate::Place;
-use crate::attacks::{attacked, patient};
-use crate::running::{self, Server};
+use crate::attacks::{Attacked, attacked, patient};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -72,33 +71,14 @@ pub(crate) fn what_rows_overlook_does_no_harm(place: &Place) {
     let kept = folder.join("kept");
     fs::write(&kept, "kept").expect("written");
     fs::set_permissions(&kept, fs::Permissions::from_mode(0o666)).expect("ours");
-    let start = || Server::start(place, &lines, true);
-    let mut wrong = Vec::new();
-    let mut server = start();
-    let mut look = |attack: &str, server: &mut Server, is_well: bool, what: String| {
-        let page = running::try_get(server.port, "/page.html", &[]);
-        let lives = page.is_ok_and(|page| page.header("cache-control") == Some("max-age=3600"));
-        if !(is_well && lives) {
-            wrong.push(format!("{attack}: it goes on: {lives}; {what}"));
-            *server = start();
-        }
-    };
+    let mut attacked = Attacked::new(place, lines);
     for (attack, words) in REFUSED {
-        let from = server.log().len();
-        let answer = running::try_get(server.port, &format!("/hostile/{attack}"), &[]);
-        let said = server.log()[from..].to_owned();
-        let is_well = matches!(&answer, Ok(answer) if answer.status == 500) && said.contains(words);
-        look(attack, &mut server, is_well, format!("{answer:?} {said}"));
+        attacked.refused(attack, words);
     }
-    let removed = (format!("over-removed?{}", kept.display()), "13");
-    let answered = ANSWERED.map(|(attack, much)| (attack.to_owned(), much));
-    for (attack, much) in answered.into_iter().chain([removed]) {
-        let answer = running::try_get(server.port, &format!("/hostile/{attack}"), &[]);
-        let is_well = matches!(&answer, Ok(answer) if answer.body == much);
-        look(&attack, &mut server, is_well, format!("{answer:?}"));
+    for (attack, much) in ANSWERED {
+        attacked.answered(attack, much);
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    attacked.answered(&format!("over-removed?{}", kept.display()), "13");
     assert_eq!(fs::read_to_string(&kept).ok().as_deref(), Some("kept"));
-    let ended = server.end();
-    assert!(ended.is_ok(), "{ended:?}: {}", server.log());
+    attacked.end();
 }
