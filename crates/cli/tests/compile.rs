@@ -294,7 +294,7 @@ fn files_of_others_are_not_read_into_a_program() {
     );
 }
 
-/// The step that reads a program opens no file of others. What is said of one that is there is said of one that is not.
+/// The step that reads a program opens no file of others. It says the same of a file that is there as of one that is not.
 #[test]
 fn a_file_of_others_is_as_one_that_is_not_there() {
     let office = office();

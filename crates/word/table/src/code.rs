@@ -55,8 +55,8 @@ struct Node {
 /// Code by its first address. No two overlap.
 type Run = Box<[&'static Node]>;
 
-/// All code that was ever loaded, in runs, the latest first. Each is at least twice as long as the one before it, so there are few. What is
-/// here stays as it is for ever, so that a signal handler can look at any time.
+/// All code that was ever loaded, in runs, the latest first. Each is at least twice as long as the one before it, so there are few. A table
+/// stays as it is for ever, so that a signal handler can look at any time.
 struct Table {
     runs: Vec<&'static Run>,
     _before: Option<&'static Table>,

@@ -243,7 +243,7 @@ fn is_timed(walled: &Walled) -> bool {
     walled.calls.count().is_multiple_of(TIMED)
 }
 
-/// What a call answers, or 0 if it has ended: why is noted.
+/// A call's answer, or 0 if it has ended: the reason is noted.
 #[inline(always)]
 fn noted(answer: Answer<u64>, why: &mut Option<String>) -> u64 {
     match answer {

@@ -33,7 +33,7 @@ const CLOSE: (u64, u8) = (86, 2);
 const WORKER: u64 = 16;
 const BRIGADE: u64 = 104;
 
-/// A connection to a backend that mod_proxy has given to the module. What a mod_proxy with a wall says in it is looked at: each of these
+/// A connection to a backend that mod_proxy has given to the module. A mod_proxy with a wall is not believed: each of these is looked at, and
 /// is an object of that module's, or 0.
 pub(crate) struct Backend {
     pub(crate) at: u64,

@@ -721,7 +721,7 @@ fn looked_at(
     }
 }
 
-/// What the module gets for a result that is no bucket, brigade or request.
+/// The word that the module gets for a result which is no bucket, brigade or request.
 fn answered(
     frame: &Frame,
     (name, params, answer): (&str, &[Param], Result_),

@@ -23,7 +23,7 @@ pub(crate) const SEGMENTS: u8 = 64;
 /// mod_proxy has given it a connection to a backend.
 pub(crate) const BACKENDS: u8 = 16;
 
-/// What each call of the module is looked at for, before its code runs or behind it. Locks are given back when a call was ended, and
+/// Deeds for which each call of the module is looked at, before its code runs or behind it. Locks are given back when a call was ended, and
 /// memory that processes share is looked at where it is used.
 pub(crate) const CLOSELY: u8 = STOPPED | SWAPPED | BORROWED | BACKENDS;
 

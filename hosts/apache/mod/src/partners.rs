@@ -133,7 +133,7 @@ pub(crate) fn may_call(back: &Back, arguments: &[u64; WIDE]) -> Answer<()> {
     }
 }
 
-/// mod_proxy, if it has a wall. What it says of its connections is looked at then.
+/// mod_proxy, if it has a wall. Its words about its connections are looked at then.
 pub(crate) fn proxy() -> Option<&'static Walled> {
     owner("ap_proxy_acquire_connection")
 }

@@ -140,7 +140,7 @@ impl Walled {
         if !self.makes_requests() {
             return Ok(());
         }
-        // What is looked at is not kept: the core does not follow the word, and mod_proxy ends such a request with its connection.
+        // The backend that is looked at is not kept: the core does not follow the word, and mod_proxy ends such a request with its connection.
         let kept = frame.kept();
         for backend in self.backends() {
             // SAFETY: mod_proxy keeps its connections as long as the process lives, or they lie in memory that is the module's for good.
@@ -227,7 +227,7 @@ pub(crate) extern "C" fn ap_rgetline_core(
         let walled = frame.walled;
         walled.must_write(to, 8)?;
         walled.must_write(count, 8)?;
-        // SAFETY: the module may write, and so read, there. What is looked at is what is passed on.
+        // SAFETY: the module may write, and so read, there. The word that is looked at is the one that is passed on.
         let line = unsafe { read(to) };
         if bytes == 0 {
             return Err("ap_rgetline_core: a line without a place for it".to_owned());

@@ -1,4 +1,4 @@
-//! What is looked at of one argument, by what its row says that it is.
+//! Looks at one argument, by the word of its row.
 
 use super::{has, is_connection, lacks, with_name, with_place};
 use crate::copied::Texts;
@@ -87,7 +87,7 @@ fn is_near(frame: &Frame, param: &Param, value: u64) -> bool {
     }
 }
 
-/// What a function gets for an argument that is looked at alone: the quick way for what most arguments are, and [`look`] for the rest.
+/// The word that a function gets for an argument that is looked at alone. There is a quick way for most arguments, and [`look`] for the rest.
 #[inline(always)]
 pub(super) fn look_quickly(
     frame: &Frame,
